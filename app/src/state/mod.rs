@@ -1,5 +1,8 @@
 //! State as the core sees it: accounts and slots by hashed key, and the writes of a block as a value.
 
+#[cfg(any(test, feature = "test-support"))]
+pub mod memory;
+
 use alloy_primitives::{B256, Bytes, KECCAK256_EMPTY, U256};
 use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
 use std::collections::BTreeMap;
