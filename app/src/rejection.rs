@@ -70,6 +70,10 @@ pub enum Rejection {
     DelegatedAccountLimit,
     #[error("dropped from the pool")]
     NoLongerInPool,
+    #[error("gapped-nonce tx from delegated accounts")]
+    DelegatedAccountGap,
+    #[error("authority already reserved")]
+    AuthorityReserved,
 }
 
 impl Rejection {
@@ -103,6 +107,8 @@ impl Rejection {
             Self::SenderLimit { .. } => 203,
             Self::DelegatedAccountLimit => 204,
             Self::NoLongerInPool => 205,
+            Self::DelegatedAccountGap => 206,
+            Self::AuthorityReserved => 207,
         }
     }
 }
