@@ -9,6 +9,8 @@
 
 pub mod app;
 pub mod block;
+mod empty_state;
+pub mod evm;
 pub mod execution;
 pub mod header;
 pub mod precompiles;

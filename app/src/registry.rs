@@ -1,7 +1,7 @@
 //! Native reads of the `ValidatorRegistry` system contract.
 
 use crate::{
-    block::ConsensusAddress,
+    block::{BlockInput, ConsensusAddress, ValidatorUpdate},
     state::{StateError, StateRead},
 };
 use alloy_primitives::Address;
@@ -13,4 +13,13 @@ pub fn payout_address(
 ) -> Result<Address, StateError> {
     let _ = (state, proposer);
     Ok(Address::ZERO)
+}
+
+/// What the registry makes of a block after its transactions: changes of the validator set.
+pub fn end_block(
+    state: &dyn StateRead,
+    input: &BlockInput,
+) -> Result<Vec<ValidatorUpdate>, StateError> {
+    let _ = (state, input);
+    Ok(Vec::new())
 }
