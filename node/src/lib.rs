@@ -1,5 +1,7 @@
 //! The shell of cloister: consensus over ABCI, storage, JSON-RPC. The only crate with a clock, a disk and a socket.
 
 pub mod chain;
+pub mod comet;
+pub mod config;
 pub mod pool;
 pub mod store;

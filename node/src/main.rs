@@ -1,1 +1,3 @@
+//! The `cloister` command.
+
 fn main() {}
