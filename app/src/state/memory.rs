@@ -35,7 +35,10 @@ impl MemoryState {
     pub fn apply(&mut self, changes: &ChangeSet) {
         for (address, change) in &changes.accounts {
             let before = put(&mut self.accounts, *address, change.after);
-            assert_eq!(before, change.before, "account {address:?} before the block");
+            assert_eq!(
+                before, change.before,
+                "account {address:?} before the block"
+            );
         }
         for (key, change) in &changes.storage {
             let after = (!change.after.is_zero()).then_some(change.after);
@@ -72,7 +75,11 @@ impl StateRead for MemoryState {
     }
 
     fn storage(&self, address: HashedAddress, slot: HashedSlot) -> Result<U256, StateError> {
-        Ok(self.storage.get(&(address, slot)).copied().unwrap_or_default())
+        Ok(self
+            .storage
+            .get(&(address, slot))
+            .copied()
+            .unwrap_or_default())
     }
 
     fn code(&self, code_hash: B256) -> Result<Bytes, StateError> {
@@ -100,13 +107,19 @@ impl TrieRead for MemoryState {
 
     fn storage_slots(&self, address: HashedAddress) -> Result<Vec<(HashedSlot, U256)>, StateError> {
         let from = (address, HashedSlot(B256::ZERO));
-        let slots = self.storage.range(from..).take_while(|((owner, _), _)| *owner == address);
+        let slots = self
+            .storage
+            .range(from..)
+            .take_while(|((owner, _), _)| *owner == address);
         Ok(slots.map(|((_, slot), value)| (*slot, *value)).collect())
     }
 
     fn storage_node_paths(&self, address: HashedAddress) -> Result<Vec<Nibbles>, StateError> {
         let from = (address, Nibbles::new());
-        let nodes = self.storage_nodes.range(from..).take_while(|((owner, _), _)| *owner == address);
+        let nodes = self
+            .storage_nodes
+            .range(from..)
+            .take_while(|((owner, _), _)| *owner == address);
         Ok(nodes.map(|((_, path), _)| *path).collect())
     }
 }

@@ -11,9 +11,7 @@ mod tests;
 
 pub use node::NodeDecodeError;
 
-use crate::state::{
-    Account, Change, ChangeSet, HashedAddress, HashedSlot, StateError, TrieRead,
-};
+use crate::state::{Account, Change, ChangeSet, HashedAddress, HashedSlot, StateError, TrieRead};
 use alloy_primitives::{B256, Bytes, U256};
 use alloy_rlp::Decodable;
 use alloy_trie::{EMPTY_ROOT_HASH, Nibbles, TrieAccount};
@@ -207,7 +205,11 @@ fn change_storage(
     if leaves.is_empty() {
         return Ok((root, storage, BTreeMap::new()));
     }
-    let updated = sparse::update(&|path| state.storage_node(address, path), Some(root), &leaves)?;
+    let updated = sparse::update(
+        &|path| state.storage_node(address, path),
+        Some(root),
+        &leaves,
+    )?;
     Ok((updated.root, storage, updated.nodes))
 }
 
@@ -288,7 +290,12 @@ pub fn prove(
     let leaves: Vec<Update> = overlay
         .accounts
         .iter()
-        .map(|(address, account)| (Nibbles::unpack(address.0), account.as_ref().map(account_rlp)))
+        .map(|(address, account)| {
+            (
+                Nibbles::unpack(address.0),
+                account.as_ref().map(account_rlp),
+            )
+        })
         .collect();
     let stored = |path: &Nibbles| state.account_node(path);
     let older = sparse::update(&stored, None, &leaves)?;
@@ -297,7 +304,9 @@ pub fn prove(
         Some(older.root),
         &Nibbles::unpack(address.0),
     )?;
-    let account = leaf.map(|leaf| account_from_rlp(address, &leaf)).transpose()?;
+    let account = leaf
+        .map(|leaf| account_from_rlp(address, &leaf))
+        .transpose()?;
 
     let leaves: Vec<Update> = overlay
         .storage

@@ -102,7 +102,9 @@ impl Node {
 
     fn payload_length(&self) -> usize {
         match self {
-            Self::Leaf { suffix, value } => path_length(suffix).saturating_add(string_length(value)),
+            Self::Leaf { suffix, value } => {
+                path_length(suffix).saturating_add(string_length(value))
+            }
             Self::Extension { prefix, child } => path_length(prefix).saturating_add(child.length()),
             Self::Branch { children, value } => children
                 .iter()

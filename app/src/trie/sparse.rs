@@ -44,7 +44,10 @@ pub(super) fn update(
     root: Option<B256>,
     updates: &[Update],
 ) -> Result<Updated, StateError> {
-    debug_assert!(updates.is_sorted_by(|a, b| a.0 < b.0), "updates are sorted by key");
+    debug_assert!(
+        updates.is_sorted_by(|a, b| a.0 < b.0),
+        "updates are sorted by key"
+    );
     let empty = Nibbles::new();
     let (root_before, mut slot) = match load_root(load, root)? {
         None => (EMPTY_ROOT_HASH, Child::Empty),
@@ -125,10 +128,7 @@ pub(super) fn walk(
     }
 }
 
-fn load_root(
-    load: &Load<'_>,
-    expected: Option<B256>,
-) -> Result<Option<(B256, Bytes)>, StateError> {
+fn load_root(load: &Load<'_>, expected: Option<B256>) -> Result<Option<(B256, Bytes)>, StateError> {
     let path = Nibbles::new();
     if expected == Some(EMPTY_ROOT_HASH) {
         return Ok(None);
@@ -457,7 +457,9 @@ fn merge_leaf(key: Nibbles, value: &Bytes, updates: &[Update]) -> Option<Vec<(Ni
     let mut pairs: Vec<_> = updates.iter().filter_map(inserted).collect();
     match updates.binary_search_by(|(updated, _)| updated.cmp(&key)) {
         Ok(index) => {
-            let unchanged = updates.get(index).is_some_and(|(_, new)| new.as_ref() == Some(value));
+            let unchanged = updates
+                .get(index)
+                .is_some_and(|(_, new)| new.as_ref() == Some(value));
             (!(unchanged && pairs.len() == 1)).then_some(pairs)
         }
         Err(_) if pairs.is_empty() => None,
