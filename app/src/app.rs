@@ -46,8 +46,10 @@ pub enum ProposalFault {
     TooLarge { size_bytes: u64, max_bytes: u64 },
     #[error("block height {got} does not follow {parent}")]
     WrongHeight { parent: u64, got: u64 },
+    #[error("block {height}: {reason}")]
+    Execution { height: u64, reason: String },
     #[error(transparent)]
-    Execution(#[from] ExecutionFault),
+    State(#[from] StateError),
 }
 
 /// A decided block that cannot be executed: the node must stop.
@@ -55,8 +57,12 @@ pub enum ProposalFault {
 pub enum ConsensusFault {
     #[error("decided block has height {got}, the last committed is {parent}")]
     WrongHeight { parent: u64, got: u64 },
-    #[error("block {height}: {fault}")]
-    Execution { height: u64, fault: ExecutionFault },
+    #[error("system call of block {height} failed: {reason}")]
+    SystemCall { height: u64, reason: String },
+    #[error("block {height}: {reason}")]
+    Execution { height: u64, reason: String },
+    #[error(transparent)]
+    State(#[from] StateError),
 }
 
 /// What a proposer chose.
@@ -119,25 +125,29 @@ impl App {
         state: &dyn StateRead,
         head: &Header,
         transaction: &Transaction,
-    ) -> Result<Result<(), Rejection>, StateError> {
+    ) -> Result<(), Rejection> {
         let _ = head;
-        if let Err(rejection) = self.check_without_state(transaction) {
-            return Ok(Err(rejection));
-        }
+        self.check_without_state(transaction)?;
+        // Advice only, and the pool has no other verdict: a store that fails here fails loudly at the next block.
+        let unavailable = |error: StateError| Rejection::Evm(error.to_string());
         let sender = state
-            .account(HashedAddress::from(transaction.sender()))?
+            .account(HashedAddress::from(transaction.sender()))
+            .map_err(unavailable)?
             .unwrap_or_default();
-        let envelope = transaction.envelope();
-        if envelope.nonce() < sender.nonce {
-            return Ok(Err(Rejection::NonceTooLow {
+        let nonce = transaction.envelope().nonce();
+        if nonce < sender.nonce {
+            return Err(Rejection::NonceTooLow {
                 expected: sender.nonce,
-                got: envelope.nonce(),
-            }));
+                got: nonce,
+            });
         }
-        if sender.code_hash != KECCAK_EMPTY && !is_delegation(&state.code(sender.code_hash)?) {
-            return Ok(Err(Rejection::SenderHasCode));
+        if sender.code_hash != KECCAK_EMPTY {
+            let code = state.code(sender.code_hash).map_err(unavailable)?;
+            if !is_delegation(&code) {
+                return Err(Rejection::SenderHasCode);
+            }
         }
-        Ok(check_funds(sender.balance, transaction))
+        check_funds(sender.balance, transaction)
     }
 
     fn check_without_state(&self, transaction: &Transaction) -> Result<(), Rejection> {
@@ -169,8 +179,7 @@ impl App {
         candidates: &mut dyn Iterator<Item = Arc<Transaction>>,
         max_bytes: u64,
     ) -> Result<Proposal, ProposalFault> {
-        check_height(parent, input)
-            .map_err(|(parent, got)| ProposalFault::WrongHeight { parent, got })?;
+        check_height(parent, input)?;
         let max_bytes = max_bytes.min(self.parameters.max_block_bytes);
         let mut block = self.begin(state, parent, input)?;
         let mut transactions = Vec::new();
@@ -192,9 +201,10 @@ impl App {
             size_bytes = with_candidate;
             transactions.push(candidate.raw().clone());
         }
+        let executed = block.finish()?;
         Ok(Proposal {
             transactions,
-            executed: block.finish()?,
+            executed,
         })
     }
 
@@ -207,8 +217,7 @@ impl App {
         input: &BlockInput,
         known: &Known<'_>,
     ) -> Result<ExecutedBlock, ProposalFault> {
-        check_height(parent, input)
-            .map_err(|(parent, got)| ProposalFault::WrongHeight { parent, got })?;
+        check_height(parent, input)?;
         let size_bytes = input.transactions.iter().map(framed_size).sum();
         let max_bytes = self.parameters.max_block_bytes;
         if size_bytes > max_bytes {
@@ -224,9 +233,7 @@ impl App {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|(index, rejection)| ProposalFault::InvalidTransaction { index, rejection })?;
         let mut block = self.begin(state, parent, input)?;
-        block
-            .preload(parsed.iter().map(AsRef::as_ref))
-            .map_err(ExecutionFault::from)?;
+        block.preload(parsed.iter().map(AsRef::as_ref))?;
         for (index, transaction) in parsed.iter().enumerate() {
             if let Err(rejection) = block.execute(transaction)? {
                 return Err(ProposalFault::InvalidTransaction { index, rejection });
@@ -243,22 +250,7 @@ impl App {
         input: &BlockInput,
         known: &Known<'_>,
     ) -> Result<ExecutedBlock, ConsensusFault> {
-        check_height(parent, input)
-            .map_err(|(parent, got)| ConsensusFault::WrongHeight { parent, got })?;
-        self.execute_decided(state, parent, input, known)
-            .map_err(|fault| ConsensusFault::Execution {
-                height: input.height,
-                fault,
-            })
-    }
-
-    fn execute_decided(
-        &self,
-        state: &dyn TrieRead,
-        parent: &Header,
-        input: &BlockInput,
-        known: &Known<'_>,
-    ) -> Result<ExecutedBlock, ExecutionFault> {
+        check_height(parent, input)?;
         let parsed = transaction::decode_all(&input.transactions, self.parameters.chain_id, known);
         let mut block = self.begin(state, parent, input)?;
         block.preload(parsed.iter().flatten().map(AsRef::as_ref))?;
@@ -271,7 +263,7 @@ impl App {
                 block.reject(rejection);
             }
         }
-        block.finish()
+        Ok(block.finish()?)
     }
 
     fn begin<'a>(
@@ -292,11 +284,51 @@ pub fn framed_size(raw: &Bytes) -> u64 {
     1 + varint_bytes + length
 }
 
-fn check_height(parent: &Header, input: &BlockInput) -> Result<(), (u64, u64)> {
+struct WrongHeight {
+    parent: u64,
+    got: u64,
+}
+
+impl From<WrongHeight> for ProposalFault {
+    fn from(WrongHeight { parent, got }: WrongHeight) -> Self {
+        Self::WrongHeight { parent, got }
+    }
+}
+
+impl From<WrongHeight> for ConsensusFault {
+    fn from(WrongHeight { parent, got }: WrongHeight) -> Self {
+        Self::WrongHeight { parent, got }
+    }
+}
+
+impl From<ExecutionFault> for ProposalFault {
+    fn from(fault: ExecutionFault) -> Self {
+        match fault {
+            ExecutionFault::State(error) => Self::State(error),
+            ExecutionFault::SystemCall { height, reason }
+            | ExecutionFault::Evm { height, reason } => Self::Execution { height, reason },
+        }
+    }
+}
+
+impl From<ExecutionFault> for ConsensusFault {
+    fn from(fault: ExecutionFault) -> Self {
+        match fault {
+            ExecutionFault::State(error) => Self::State(error),
+            ExecutionFault::SystemCall { height, reason } => Self::SystemCall { height, reason },
+            ExecutionFault::Evm { height, reason } => Self::Execution { height, reason },
+        }
+    }
+}
+
+fn check_height(parent: &Header, input: &BlockInput) -> Result<(), WrongHeight> {
     if parent.number.checked_add(1) == Some(input.height) {
         Ok(())
     } else {
-        Err((parent.number, input.height))
+        Err(WrongHeight {
+            parent: parent.number,
+            got: input.height,
+        })
     }
 }
 

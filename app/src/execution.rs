@@ -30,19 +30,19 @@ use std::{collections::BTreeSet, sync::Arc};
 #[derive(Debug, thiserror::Error)]
 pub enum ExecutionFault {
     /// A call of the protocol did not succeed.
-    #[error("system call to {contract} failed: {reason}")]
+    #[error("system call of block {height} failed: {reason}")]
     SystemCall {
-        /// The contract called.
-        contract: Address,
-        /// What the EVM said.
+        /// Height of the block.
+        height: u64,
+        /// The contract, and what the EVM said.
         reason: String,
     },
     /// The EVM gave up on a transaction without a verdict.
-    #[error("transaction {hash}: {reason}")]
+    #[error("block {height}: {reason}")]
     Evm {
-        /// The transaction.
-        hash: B256,
-        /// What the EVM said.
+        /// Height of the block.
+        height: u64,
+        /// The transaction, and what the EVM said.
         reason: String,
     },
     /// The store failed.
@@ -150,8 +150,8 @@ impl<'a> BlockExecution<'a> {
             Err(EvmError::State(error)) => return Err(error.into()),
             Err(EvmError::Fault(reason)) => {
                 return Err(ExecutionFault::Evm {
-                    hash: transaction.hash(),
-                    reason,
+                    height: self.input.height,
+                    reason: format!("transaction {}: {reason}", transaction.hash()),
                 });
             }
         };
@@ -215,7 +215,10 @@ impl<'a> BlockExecution<'a> {
     }
 
     fn system_call(&mut self, contract: Address, input: Bytes) -> Result<(), ExecutionFault> {
-        let fault = |reason| ExecutionFault::SystemCall { contract, reason };
+        let fault = |reason: String| ExecutionFault::SystemCall {
+            height: self.input.height,
+            reason: format!("{contract}: {reason}"),
+        };
         let executed = match self.evm.system_call(contract, input) {
             Ok(executed) => executed,
             Err(EvmError::State(error)) => return Err(error.into()),

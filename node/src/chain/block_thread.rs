@@ -130,7 +130,8 @@ impl BlockThread {
             ProposalFault::State(error) => store(error),
             ProposalFault::InvalidTransaction { .. }
             | ProposalFault::TooLarge { .. }
-            | ProposalFault::WrongHeight { .. } => {
+            | ProposalFault::WrongHeight { .. }
+            | ProposalFault::Execution { .. } => {
                 consensus(format!("cannot propose block {}: {fault}", input.height))
             }
         })?;
@@ -160,6 +161,7 @@ impl BlockThread {
                 Ok(true)
             }
             Err(ProposalFault::State(error)) => Err(store(error)),
+            Err(fault @ ProposalFault::Execution { .. }) => Err(consensus(fault.to_string())),
             Err(
                 fault @ (ProposalFault::InvalidTransaction { .. }
                 | ProposalFault::TooLarge { .. }
@@ -215,7 +217,9 @@ impl BlockThread {
             .execute_block(&chain.store().current(), &head.header, input, &known)
             .map_err(|fault| match fault {
                 ConsensusFault::State(error) => store(error),
-                ConsensusFault::WrongHeight { .. } | ConsensusFault::SystemCall { .. } => {
+                ConsensusFault::WrongHeight { .. }
+                | ConsensusFault::SystemCall { .. }
+                | ConsensusFault::Execution { .. } => {
                     consensus(format!(
                         "decided block {} cannot be executed on {} (hash {}): {fault}",
                         input.height, head.height, head.hash
