@@ -16,7 +16,7 @@ use alloy_consensus::{Transaction as _, Typed2718};
 use alloy_eips::eip7702::{RecoveredAuthority, RecoveredAuthorization};
 use alloy_primitives::{
     Address, B256, Bytes, Log, TxKind, U256,
-    map::{AddressSet, B256Map},
+    map::{AddressMap, AddressSet, B256Map},
 };
 use cloister_genesis::Fork;
 use revm::{
@@ -24,7 +24,7 @@ use revm::{
     bytecode::Bytecode,
     context::{
         BlockEnv, CfgEnv, FrameStack, TxEnv,
-        result::{EVMError, HaltReason, InvalidTransaction},
+        result::{EVMError, InvalidTransaction},
     },
     context_interface::{block::BlobExcessGasAndPrice, cfg::GasParams, either::Either},
     database_interface::DBErrorMarker,
@@ -41,7 +41,7 @@ use revm::{
 pub use revm::{
     context::{
         TxEnv as TransactionEnvironment,
-        result::{ExecutionResult, Output},
+        result::{ExecutionResult, HaltReason, Output},
     },
     inspector::{Inspector, NoOpInspector},
     interpreter,
@@ -274,6 +274,16 @@ impl<'a, I> Evm<'a, I> {
     /// The inspector.
     pub const fn inspector(&mut self) -> &mut I {
         &mut self.inner.inspector
+    }
+
+    /// Whether a precompile answers at `address`.
+    pub fn is_precompile(&self, address: &Address) -> bool {
+        self.inner.precompiles.warm.contains(address)
+    }
+
+    /// The precompile at `from` answers at `to` instead, for simulations. `false` if there is none at `from`.
+    pub fn move_precompile(&mut self, from: Address, to: Address) -> bool {
+        self.inner.precompiles.relocate(from, to)
     }
 
     /// Ends execution: the overlay with all that was committed.
@@ -597,6 +607,8 @@ pub struct MountedPrecompiles<'a> {
     standard: EthPrecompiles,
     context: &'a precompiles::Context,
     warm: AddressSet,
+    /// New address to original one, in simulations that move some.
+    moved: AddressMap<Address>,
 }
 
 impl<'a> MountedPrecompiles<'a> {
@@ -608,7 +620,18 @@ impl<'a> MountedPrecompiles<'a> {
             standard,
             context,
             warm,
+            moved: AddressMap::default(),
         }
+    }
+
+    fn relocate(&mut self, from: Address, to: Address) -> bool {
+        if !self.warm.remove(&from) {
+            return false;
+        }
+        let original = self.moved.remove(&from).unwrap_or(from);
+        self.moved.insert(to, original);
+        self.warm.insert(to);
+        true
     }
 }
 
@@ -621,6 +644,35 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for MountedPrecompiles<'a> {
     }
 
     fn run(
+        &mut self,
+        context: &mut EvmContext<'a>,
+        inputs: &CallInputs,
+    ) -> Result<Option<InterpreterResult>, String> {
+        if !self.moved.is_empty() {
+            let Some(original) = self.original(&inputs.bytecode_address) else {
+                return Ok(None);
+            };
+            let mut inputs = inputs.clone();
+            inputs.bytecode_address = original;
+            return self.answer(context, &inputs);
+        }
+        self.answer(context, inputs)
+    }
+
+    fn warm_addresses(&self) -> &AddressSet {
+        &self.warm
+    }
+}
+
+impl<'a> MountedPrecompiles<'a> {
+    /// Whose precompile answers at `address`.
+    fn original(&self, address: &Address) -> Option<Address> {
+        self.warm
+            .contains(address)
+            .then(|| self.moved.get(address).copied().unwrap_or(*address))
+    }
+
+    fn answer(
         &mut self,
         context: &mut EvmContext<'a>,
         inputs: &CallInputs,
@@ -646,9 +698,5 @@ impl<'a> PrecompileProvider<EvmContext<'a>> for MountedPrecompiles<'a> {
             output,
             inputs.gas_limit,
         )))
-    }
-
-    fn warm_addresses(&self) -> &AddressSet {
-        &self.warm
     }
 }

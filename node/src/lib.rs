@@ -4,4 +4,5 @@ pub mod chain;
 pub mod comet;
 pub mod config;
 pub mod pool;
+pub mod rpc;
 pub mod store;
