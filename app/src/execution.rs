@@ -177,8 +177,9 @@ impl<'a> BlockExecution<'a> {
         self.evm
             .overlay()
             .credit(beneficiary, self.parameters.block_reward_wei)?;
+        let validator_updates =
+            registry::end_block(self.evm.overlay(), self.parameters, self.input)?;
         let post = self.evm.into_overlay().into_post_state();
-        let validator_updates = registry::end_block(self.state, self.input)?;
         let transactions = self.transactions;
         let (state, (transactions_root, receipts_root)) = rayon::join(
             || trie::commit(self.state, post),

@@ -2,9 +2,11 @@
 
 use crate::{
     block::{BlockInput, ConsensusAddress, ValidatorUpdate},
+    execution::overlay::Overlay,
     state::{StateError, StateRead},
 };
 use alloy_primitives::Address;
+use cloister_genesis::Parameters;
 
 /// Payout address the registry holds for a proposer; zero if none.
 pub fn payout_address(
@@ -15,11 +17,13 @@ pub fn payout_address(
     Ok(Address::ZERO)
 }
 
-/// What the registry makes of a block after its transactions: changes of the validator set.
+/// What the registry makes of a block after its transactions: its own writes go to `overlay`, which holds the state with
+/// all of them; the answer is the change of the validator set.
 pub fn end_block(
-    state: &dyn StateRead,
+    overlay: &mut Overlay<'_>,
+    parameters: &Parameters,
     input: &BlockInput,
 ) -> Result<Vec<ValidatorUpdate>, StateError> {
-    let _ = (state, input);
+    let _ = (overlay, parameters, input);
     Ok(Vec::new())
 }

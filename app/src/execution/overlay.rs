@@ -216,19 +216,24 @@ impl<'a> Overlay<'a> {
         Ok(())
     }
 
-    /// Sets slots of an account, dropping all others if `replace`: a state override of a simulation.
+    /// Sets slots of an account: native writes, and the `stateDiff` overrides of a simulation.
     pub fn set_storage(
         &mut self,
         address: Address,
         slots: impl Iterator<Item = (U256, U256)>,
-        replace: bool,
     ) -> Result<(), StateError> {
-        let entry = self.entry(address)?;
-        if replace {
-            entry.wiped = true;
-            entry.slots.clear();
+        for (slot, value) in slots {
+            self.storage(address, slot)?;
+            self.entry(address)?.write_slots([(slot, value)].into_iter());
         }
-        entry.write_slots(slots);
+        Ok(())
+    }
+
+    /// Drops all slots of an account: with [`Self::set_storage`] the `state` override of a simulation.
+    pub fn wipe_storage(&mut self, address: Address) -> Result<(), StateError> {
+        let entry = self.entry(address)?;
+        entry.wiped = true;
+        entry.slots.clear();
         Ok(())
     }
 
