@@ -105,6 +105,11 @@ impl Chain {
         &self.inner.genesis
     }
 
+    /// SHA-256 of the genesis file.
+    pub fn genesis_sha256(&self) -> B256 {
+        self.inner.genesis_sha256
+    }
+
     /// What is on disk.
     pub fn store(&self) -> &Store {
         &self.inner.store
