@@ -3,6 +3,7 @@
 pub mod chain;
 pub mod comet;
 pub mod config;
+pub mod engine;
 pub mod pool;
 pub mod rpc;
 pub mod store;

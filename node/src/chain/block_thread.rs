@@ -13,6 +13,7 @@ use cloister_app::{
     state::ChangeSet,
     transaction::Transaction,
 };
+use cloister_genesis::AppState;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -105,7 +106,25 @@ impl BlockThread {
 
     /// CometBFT's genesis names ours by hash, so that a large allocation never travels through an ABCI frame.
     fn check_app_state(&self, app_state: &Bytes) -> Result<(), Fatal> {
-        let _ = app_state;
+        let named = AppState::parse(app_state).map_err(|error| {
+            configuration(format!("app_state of CometBFT's genesis: {error}"))
+        })?;
+        let chain = &self.chain;
+        let expected = chain.genesis_sha256();
+        if named.genesis_sha256 != expected.0 {
+            return Err(configuration(format!(
+                "CometBFT's genesis names a genesis.json with SHA-256 {}, ours has {}: fetch both files from one source",
+                hex::encode(named.genesis_sha256),
+                hex::encode(expected)
+            )));
+        }
+        let chain_id = chain.app().parameters().chain_id;
+        if named.evm_chain_id != chain_id {
+            return Err(configuration(format!(
+                "CometBFT's genesis names EVM chain id {}, genesis.json has {chain_id}",
+                named.evm_chain_id
+            )));
+        }
         Ok(())
     }
 
@@ -116,9 +135,8 @@ impl BlockThread {
     ) -> Result<Vec<Bytes>, Fatal> {
         let head = self.head()?;
         let chain = &self.chain;
-        let mut candidates = chain
-            .pool()
-            .best_iter(head.header.base_fee_per_gas.unwrap_or_default());
+        let base_fee_wei = chain.app().next_base_fee(&head.header);
+        let mut candidates = chain.pool().best_iter(base_fee_wei);
         let proposal = chain.app().prepare_proposal(
             &chain.store().current(),
             &head.header,
@@ -152,6 +170,7 @@ impl BlockThread {
         let chain = &self.chain;
         let pool = chain.pool();
         let known = |hash: &B256| -> Option<Arc<Transaction>> { pool.get(hash) };
+        let height = input.height;
         match chain
             .app()
             .process_proposal(&chain.store().current(), &head.header, &input, &known)
@@ -168,7 +187,7 @@ impl BlockThread {
                 | ProposalFault::WrongHeight { .. }),
             ) => {
                 tracing::warn!(
-                    height = input.height, proposer = %input.proposer, %consensus_hash, %fault,
+                    height, proposer = %input.proposer, %consensus_hash, %fault,
                     "proposal rejected"
                 );
                 Ok(false)

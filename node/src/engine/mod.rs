@@ -86,7 +86,7 @@ impl Engine {
             let network = genesis.network.clone();
             let answer = self
                 .handle
-                .init_chain(network, Bytes::from(app_state), 1)
+                .init_chain(network, Bytes::from(app_state.into_bytes()), 1)
                 .await?;
             self.app_hash = answer.app_hash;
         }
@@ -148,13 +148,10 @@ impl Engine {
     }
 
     fn has_candidates(&self) -> bool {
-        let base_fee_wei = self
-            .chain
-            .store()
-            .head()
-            .and_then(|head| head.header.base_fee_per_gas)
-            .unwrap_or_default();
-        self.chain.pool().best_iter(base_fee_wei).next().is_some()
+        self.chain.store().head().is_some_and(|head| {
+            let base_fee_wei = self.chain.app().next_base_fee(&head.header);
+            self.chain.pool().best_iter(base_fee_wei).next().is_some()
+        })
     }
 
     /// One height. Returns how many transactions the block has.

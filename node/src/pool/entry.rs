@@ -49,16 +49,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Recovers the authorities of a type 4 transaction: call it outside the pool's lock.
+    /// Computes the figures; call it outside the pool's lock.
     pub(crate) fn new(transaction: Arc<Transaction>) -> Self {
         let envelope: &TxEnvelope = transaction.envelope();
         let fee_cap_wei = envelope.max_fee_per_gas();
-        let mut authorities: Vec<Address> = envelope
-            .authorization_list()
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|authorization| authorization.recover_authority().ok())
-            .collect();
+        let mut authorities: Vec<Address> =
+            transaction.authorities().iter().flatten().copied().collect();
         authorities.sort_unstable();
         authorities.dedup();
         Self {

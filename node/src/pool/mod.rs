@@ -132,11 +132,9 @@ impl Pool {
             .ok_or_else(|| state_unavailable("the chain has not begun"))?;
         // By height, not "latest": header and state must be of one block.
         let state = store.state_at(head.height).map_err(state_unavailable)?;
-        match app.check_transaction(&state, &head.header, transaction) {
-            // The pool keeps what waits for an earlier nonce or for the base fee to fall.
-            Ok(()) | Err(Rejection::NonceGap { .. } | Rejection::FeeCapBelowBaseFee { .. }) => {}
-            Err(rejection) => return Err(rejection),
-        }
+        // What waits for an earlier nonce or for the base fee to fall passes this check.
+        app.check_transaction(&state, &head.header, transaction)
+            .map_err(state_unavailable)??;
         let account = state
             .account(HashedAddress::from(transaction.sender()))
             .map_err(state_unavailable)?;
