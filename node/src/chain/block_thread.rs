@@ -134,16 +134,20 @@ impl BlockThread {
         max_bytes: u64,
     ) -> Result<Vec<Bytes>, Fatal> {
         let head = self.head()?;
-        let chain = &self.chain;
-        let base_fee_wei = chain.app().next_base_fee(&head.header);
-        let mut candidates = chain.pool().best_iter(base_fee_wei);
-        let proposal = chain.app().prepare_proposal(
-            &chain.store().current(),
-            &head.header,
-            &input,
-            &mut candidates,
-            max_bytes,
-        );
+        let app = self.chain.app();
+        let state = self.chain.store().current();
+        let base_fee_wei = app.next_base_fee(&head.header);
+        let prepare = |candidates: &mut dyn Iterator<Item = Arc<Transaction>>| {
+            app.prepare_proposal(&state, &head.header, &input, candidates, max_bytes)
+        };
+        let proposal = match prepare(&mut self.chain.pool().best_iter(base_fee_wei)) {
+            // A transaction that the EVM gives up on must not stop every proposer in turn.
+            Err(fault @ ProposalFault::Execution { .. }) => {
+                tracing::error!(%fault, "proposing an empty block");
+                prepare(&mut std::iter::empty())
+            }
+            result => result,
+        };
         let proposal = proposal.map_err(|fault| match fault {
             ProposalFault::State(error) => store(error),
             ProposalFault::InvalidTransaction { .. }
@@ -180,11 +184,11 @@ impl BlockThread {
                 Ok(true)
             }
             Err(ProposalFault::State(error)) => Err(store(error)),
-            Err(fault @ ProposalFault::Execution { .. }) => Err(consensus(fault.to_string())),
             Err(
                 fault @ (ProposalFault::InvalidTransaction { .. }
                 | ProposalFault::TooLarge { .. }
-                | ProposalFault::WrongHeight { .. }),
+                | ProposalFault::WrongHeight { .. }
+                | ProposalFault::Execution { .. }),
             ) => {
                 tracing::warn!(
                     height, proposer = %input.proposer, %consensus_hash, %fault,

@@ -133,8 +133,7 @@ impl Pool {
         // By height, not "latest": header and state must be of one block.
         let state = store.state_at(head.height).map_err(state_unavailable)?;
         // What waits for an earlier nonce or for the base fee to fall passes this check.
-        app.check_transaction(&state, &head.header, transaction)
-            .map_err(state_unavailable)??;
+        app.check_transaction(&state, &head.header, transaction)?;
         let account = state
             .account(HashedAddress::from(transaction.sender()))
             .map_err(state_unavailable)?;
