@@ -342,7 +342,10 @@ fn override_account(
             SlotOverride::Replace(slots) => (slots, true),
             SlotOverride::Change(slots) => (slots, false),
         };
-        overlay.set_storage(address, slots.iter().map(|(slot, value)| (*slot, *value)), replace)?;
+        if replace {
+            overlay.wipe_storage(address)?;
+        }
+        overlay.set_storage(address, slots.iter().map(|(slot, value)| (*slot, *value)))?;
     }
     Ok(())
 }

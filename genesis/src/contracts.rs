@@ -24,12 +24,18 @@ pub const PRECOMPILES: (Address, Address) = (
     address!("0000000000000000000000000000000000000cff"),
 );
 
-/// Runtime code of `ValidatorRegistry`, as `contracts/build.mjs` makes it.
+/// What `contracts/build.mjs` makes of `ValidatorRegistry.sol`: ABI, storage layout, hash of the source, runtime code.
+pub const VALIDATOR_REGISTRY_ARTIFACT: &str = include_str!("../contracts/ValidatorRegistry.json");
+
+/// Runtime code of `ValidatorRegistry`.
 pub static VALIDATOR_REGISTRY_CODE: LazyLock<Bytes> = LazyLock::new(|| {
-    include_str!("../contracts/ValidatorRegistry.hex")
-        .trim()
-        .parse()
-        .expect("build.mjs writes hex, and a test reads it")
+    #[derive(serde::Deserialize)]
+    struct Artifact {
+        runtime: Bytes,
+    }
+    let artifact: Artifact = serde_json::from_str(VALIDATOR_REGISTRY_ARTIFACT)
+        .expect("build.mjs writes the artifact, and a test reads it");
+    artifact.runtime
 });
 
 /// A contract of block 0.
