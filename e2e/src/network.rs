@@ -1,0 +1,367 @@
+//! Chains to test against: the development chain, and validators with real CometBFT.
+
+use crate::{
+    comet::Comet,
+    process::Process,
+    program,
+    rpc::Rpc,
+    wallet::Wallet,
+};
+use anyhow::{Context, Result, ensure};
+use std::{
+    collections::BTreeSet,
+    fs,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::Mutex,
+    time::Duration,
+};
+use tempfile::TempDir;
+
+/// EVM chain id of the CometBFT networks of these tests.
+pub const CHAIN_ID: u64 = 31_338;
+
+/// Pace of CometBFT networks unless a test says otherwise, in milliseconds.
+pub const TIMEOUT_COMMIT_MS: u64 = 200;
+
+/// The durability modes, as the configuration names them.
+pub const DURABILITY_MODES: [&str; 3] = ["every-block", "interval", "os"];
+
+/// A port nobody uses, and that this process has not given out before.
+pub fn free_port() -> u16 {
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    let mut given = GIVEN.lock().expect("nothing panics while the lock is held");
+    loop {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+        let port = listener.local_addr().expect("a bound listener has an address").port();
+        if given.insert(port) {
+            return port;
+        }
+    }
+}
+
+/// A folder of a test; kept where `CLOISTER_E2E_KEEP=1`.
+fn folder(prefix: &str) -> Result<TempDir> {
+    // The socket's path must stay short.
+    let mut folder = tempfile::Builder::new().prefix(&format!("cl-{prefix}-")).tempdir()?;
+    if std::env::var_os("CLOISTER_E2E_KEEP").is_some_and(|value| value == "1") {
+        folder.disable_cleanup(true);
+        crate::report(&format!("kept: {}", folder.path().display()));
+    }
+    Ok(folder)
+}
+
+fn cloister() -> Command {
+    let mut command = Command::new(program("cloister"));
+    command.env_remove("RUST_LOG").env("RUST_BACKTRACE", "1");
+    command
+}
+
+/// Runs a command of the node to its end.
+pub fn run(arguments: &[&str]) -> Result<String> {
+    let output = cloister().args(arguments).output()?;
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    ensure!(output.status.success(), "cloister {} ended with {}:\n{out}{err}", arguments.join(" "), output.status);
+    Ok(out.into_owned())
+}
+
+/// Text of a path in the temporary folders.
+pub fn text(path: &Path) -> &str {
+    path.to_str().expect("temporary folders have plain names")
+}
+
+/// The development chain: embedded engine, chain id 31337.
+#[derive(Debug)]
+pub struct Dev {
+    /// The program.
+    pub process: Process,
+    /// HTTP.
+    pub rpc: Rpc,
+    /// `ws://HOST:PORT`
+    pub ws: String,
+    /// Its folder.
+    pub home: TempDir,
+}
+
+impl Dev {
+    /// Starts one, empty, with blocks at this pace ("200ms", "0").
+    pub async fn start(block_time: &str) -> Result<Self> {
+        let home = folder("dev")?;
+        let (http, ws) = (free_port(), free_port());
+        let process = Self::spawn(home.path(), http, ws, block_time)?;
+        let dev = Self { process, rpc: Rpc::new(format!("http://127.0.0.1:{http}")), ws: format!("ws://127.0.0.1:{ws}"), home };
+        dev.ready().await?;
+        Ok(dev)
+    }
+
+    /// Starts it again on the same folder and ports.
+    pub async fn restart(&mut self, block_time: &str) -> Result<()> {
+        let http = port_of(&self.rpc.url)?;
+        let ws = port_of(&self.ws)?;
+        self.process = Self::spawn(self.home.path(), http, ws, block_time)?;
+        self.ready().await
+    }
+
+    async fn ready(&self) -> Result<()> {
+        self.rpc.reach(0, Duration::from_secs(20)).await.with_context(|| self.process.log_tail(20)).map(drop)
+    }
+
+    fn spawn(home: &Path, http: u16, ws: u16, block_time: &str) -> Result<Process> {
+        Process::start(
+            cloister().args(["dev", "--home", text(home)]).args([
+                "--http", &format!("127.0.0.1:{http}"), "--ws", &format!("127.0.0.1:{ws}"), "--block-time", block_time,
+            ]),
+            &home.join("cloister.log"),
+        )
+    }
+
+    /// An account of the mnemonic.
+    pub fn wallet(&self, index: u32) -> Wallet {
+        Wallet::of_mnemonic(index, 31_337)
+    }
+}
+
+fn port_of(url: &str) -> Result<u16> {
+    Ok(url.rsplit(':').next().context("a port at the end")?.parse()?)
+}
+
+/// One node with real CometBFT.
+#[derive(Debug)]
+pub struct Node {
+    /// Its folder.
+    pub home: PathBuf,
+    /// The program, while it runs.
+    pub process: Option<Process>,
+    /// HTTP.
+    pub rpc: Rpc,
+    /// `ws://HOST:PORT`
+    pub ws: String,
+    /// CometBFT's RPC.
+    pub comet: Comet,
+    /// Added to the environment at the next start.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Node {
+    /// Starts it with `cloister start`, CometBFT as its child.
+    pub fn start(&mut self) -> Result<()> {
+        let mut command = cloister();
+        command.args(["start", "--home", text(&self.home)]);
+        for (name, value) in &self.environment {
+            command.env(name, value);
+        }
+        let process = Process::start(&mut command, &self.home.join("cloister.log"))?;
+        self.process = Some(process.with_grandchild(self.home.join("cometbft.pid")));
+        Ok(())
+    }
+
+    /// The running process.
+    pub fn running(&mut self) -> Result<&mut Process> {
+        self.process.as_mut().context("this node is not running")
+    }
+
+    /// Asks it to stop, expects a clean exit.
+    pub fn stop(&mut self) -> Result<()> {
+        let mut process = self.process.take().context("this node is not running")?;
+        let status = process.stop(Duration::from_secs(20))?;
+        ensure!(status.success(), "clean stop ended with {status}\n{}", process.log_tail(20));
+        Ok(())
+    }
+
+    /// Changes keys of its configuration: section, key, value.
+    pub fn configure(&self, changes: &[(&str, &str, toml::Value)]) -> Result<()> {
+        let path = self.home.join("cloister.toml");
+        let mut table: toml::Table = fs::read_to_string(&path)?.parse()?;
+        for (section, key, value) in changes {
+            let section = table
+                .entry(*section)
+                .or_insert_with(|| toml::Value::Table(toml::Table::new()))
+                .as_table_mut()
+                .with_context(|| format!("[{section}] is a table"))?;
+            section.insert((*key).to_owned(), value.clone());
+        }
+        fs::write(&path, table.to_string())?;
+        Ok(())
+    }
+
+    /// Lines of its log that tell of trouble, for messages.
+    pub fn log_tail(&self) -> String {
+        let text = fs::read(self.home.join("cloister.log")).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let lines: Vec<_> = text.lines().collect();
+        lines[lines.len().saturating_sub(25)..].join("\n")
+    }
+
+    /// Waits for a height; the error holds the log's end.
+    pub async fn reach(&self, height: u64, limit: Duration) -> Result<u64> {
+        self.rpc.reach(height, limit).await.with_context(|| self.log_tail())
+    }
+}
+
+/// Several nodes of one chain.
+#[derive(Debug)]
+pub struct Network {
+    /// Validators first.
+    pub nodes: Vec<Node>,
+    folder: TempDir,
+}
+
+impl Network {
+    /// A network of validators, made with `cloister testnet`, on free ports; not yet started.
+    pub fn validators(count: usize) -> Result<Self> {
+        let folder = folder("net")?;
+        let alloc = folder.path().join("alloc.json");
+        fs::write(&alloc, alloc_json())?;
+        let home = folder.path().join("net");
+        run(&[
+            "testnet", "--validators", &count.to_string(), "--home", text(&home), "--chain-id", &CHAIN_ID.to_string(), "--alloc", text(&alloc),
+        ])?;
+        let mut homes: Vec<_> = fs::read_dir(&home)?
+            .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+            .filter(|path| path.join("cloister.toml").exists())
+            .collect();
+        homes.sort();
+        ensure!(homes.len() == count, "cloister testnet made {} homes, not {count}", homes.len());
+        Self::of_homes(folder, homes)
+    }
+
+    /// One validator, made with `cloister init`; not yet started.
+    pub fn single() -> Result<Self> {
+        let folder = folder("one")?;
+        let alloc = folder.path().join("alloc.json");
+        fs::write(&alloc, alloc_json())?;
+        let home = folder.path().join("v");
+        run(&["init", "--home", text(&home), "--chain-id", &CHAIN_ID.to_string(), "--alloc", text(&alloc)])?;
+        Self::of_homes(folder, vec![home])
+    }
+
+    /// Gives every node free ports, and every peer list the new ones.
+    fn of_homes(folder: TempDir, homes: Vec<PathBuf>) -> Result<Self> {
+        let mut nodes = Vec::new();
+        let mut peer_ports = Vec::new();
+        for home in homes {
+            let table: toml::Table = fs::read_to_string(home.join("cloister.toml"))?.parse()?;
+            let old = table["consensus"]["p2p_address"].as_str().context("p2p_address is text")?.to_owned();
+            let [http, ws, comet_rpc, p2p] = [free_port(), free_port(), free_port(), free_port()];
+            peer_ports.push((port_of(&old)?, p2p));
+            let node = Node {
+                home,
+                process: None,
+                rpc: Rpc::new(format!("http://127.0.0.1:{http}")),
+                ws: format!("ws://127.0.0.1:{ws}"),
+                comet: Comet::new(format!("http://127.0.0.1:{comet_rpc}")),
+                environment: Vec::new(),
+            };
+            let address = |port: u16| toml::Value::String(format!("127.0.0.1:{port}"));
+            node.configure(&[
+                ("rpc", "http_address", address(http)),
+                ("rpc", "ws_address", address(ws)),
+                ("consensus", "rpc_address", address(comet_rpc)),
+                ("consensus", "p2p_address", address(p2p)),
+                ("consensus", "allow_local_peers", true.into()),
+                ("consensus", "timeout_commit_ms", i64::try_from(TIMEOUT_COMMIT_MS)?.into()),
+            ])?;
+            nodes.push(node);
+        }
+        for node in &nodes {
+            let table: toml::Table = fs::read_to_string(node.home.join("cloister.toml"))?.parse()?;
+            let peers = table["consensus"].get("persistent_peers").and_then(toml::Value::as_array).cloned().unwrap_or_default();
+            let moved = peers.iter().filter_map(toml::Value::as_str).map(|peer| {
+                let mut peer = peer.to_owned();
+                for (old, new) in &peer_ports {
+                    if let Some(front) = peer.strip_suffix(&format!(":{old}")) {
+                        peer = format!("{front}:{new}");
+                        break;
+                    }
+                }
+                toml::Value::String(peer)
+            });
+            node.configure(&[("consensus", "persistent_peers", toml::Value::Array(moved.collect()))])?;
+        }
+        Ok(Self { nodes, folder })
+    }
+
+    /// Adds a node that is no validator: the same two genesis files, its own keys, the validators as peers.
+    pub fn add_full_node(&mut self) -> Result<usize> {
+        let home = self.folder.path().join(format!("full{}", self.nodes.len()));
+        run(&["init", "--home", text(&home), "--chain-id", &CHAIN_ID.to_string()])?;
+        for file in ["genesis.json", "cometbft/config/genesis.json"] {
+            fs::copy(self.nodes[0].home.join(file), home.join(file)).with_context(|| format!("copy {file}"))?;
+        }
+        let mut peers = Vec::new();
+        for node in &self.nodes {
+            let table: toml::Table = fs::read_to_string(node.home.join("cloister.toml"))?.parse()?;
+            let address = table["consensus"]["p2p_address"].as_str().context("p2p_address is text")?.to_owned();
+            peers.push(toml::Value::String(format!("{}@{address}", node_id(&node.home)?)));
+        }
+        let folder = tempfile::Builder::new().prefix("cl-full-").tempdir()?;
+        let mut one = Self::of_homes(folder, vec![home])?;
+        let node = one.nodes.pop().expect("one home gives one node");
+        node.configure(&[("consensus", "persistent_peers", toml::Value::Array(peers))])?;
+        self.nodes.push(node);
+        Ok(self.nodes.len() - 1)
+    }
+
+    /// Starts all nodes and waits until each has made or received a block.
+    pub async fn start(&mut self) -> Result<()> {
+        for node in &mut self.nodes {
+            node.start()?;
+        }
+        for node in &self.nodes {
+            node.reach(1, Duration::from_secs(60)).await?;
+        }
+        Ok(())
+    }
+
+    /// HTTP endpoints of all nodes.
+    pub fn rpcs(&self) -> Vec<Rpc> {
+        self.nodes.iter().map(|node| node.rpc.clone()).collect()
+    }
+
+    /// An account of the mnemonic on this chain.
+    pub fn wallet(&self, index: u32) -> Wallet {
+        Wallet::of_mnemonic(index, CHAIN_ID)
+    }
+
+    /// Waits until all have the height, then compares: block hashes of all nodes at every height from `first`, and CometBFT's app
+    /// hash of the next height. Gives the count of heights compared.
+    pub async fn agree(&self, first: u64, last: u64) -> Result<u64> {
+        for node in &self.nodes {
+            // The app hash of the last height stands in the header of the next.
+            node.reach(last + 1, Duration::from_secs(60)).await?;
+        }
+        for height in first..=last {
+            let reference = self.nodes[0].rpc.block(height).await?;
+            for (index, node) in self.nodes.iter().enumerate() {
+                let block = node.rpc.block(height).await?;
+                ensure!(block == reference, "node {index} has another block {height}:\n{block:?}\n{reference:?}");
+                ensure!(block.header.inner.hash_slow() == block.header.hash, "block {height}: hash is not that of its header");
+            }
+            let app_hash = self.nodes[0].comet.app_hash(height + 1).await?;
+            ensure!(app_hash == reference.header.hash, "height {height}: block hash {}, app hash {app_hash}", reference.header.hash);
+        }
+        Ok(last + 1 - first)
+    }
+}
+
+/// CometBFT's node id: the last 20 bytes of its key's address, as `cloister keys` shows it.
+fn node_id(home: &Path) -> Result<String> {
+    let shown = run(&["keys", "show", "--home", text(home)])?;
+    shown
+        .split(|c: char| !c.is_ascii_hexdigit())
+        .find(|word| word.len() == 40 && word.chars().all(|c| c.is_ascii_digit() || c.is_ascii_lowercase()))
+        .map(str::to_owned)
+        .with_context(|| format!("a node id in {shown}"))
+}
+
+/// The ten accounts of the mnemonic, 10,000 coins each, as an Ethereum allocation.
+fn alloc_json() -> String {
+    let accounts: serde_json::Map<_, _> = (0..10)
+        .map(|index| {
+            let address = Wallet::of_mnemonic(index, CHAIN_ID).address();
+            (address.to_string(), serde_json::json!({ "balance": "0x21e19e0c9bab2400000" }))
+        })
+        .collect();
+    serde_json::Value::Object(accounts).to_string()
+}
