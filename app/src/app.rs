@@ -85,7 +85,8 @@ impl App {
     pub fn new(genesis: &Genesis) -> Self {
         Self {
             parameters: genesis.parameters.clone(),
-            precompiles: precompiles::Context::default(),
+            precompiles: precompiles::Context::new(&genesis.verifying_keys)
+                .expect("reading a genesis checks each of its verifying keys"),
         }
     }
 

@@ -86,12 +86,6 @@ pub const GROTH16_VERIFY: Address = address!("0000000000000000000000000000000000
 pub const GROTH16_VERIFY_WITH_KEY: Address = address!("0000000000000000000000000000000000000c02");
 /// ed25519 signature verification.
 pub const ED25519_VERIFY: Address = address!("0000000000000000000000000000000000000c07");
-/// First and last address that this chain keeps for precompiles: genesis allocates nothing there.
-pub const RESERVED: (Address, Address) = (
-    address!("0000000000000000000000000000000000000c01"),
-    address!("0000000000000000000000000000000000000cff"),
-);
-
 /// All rows, in address order.
 pub const TABLE: &[Precompile] = &[
     Precompile {

@@ -1,6 +1,6 @@
 //! The development network: chain id 31337, the ten accounts client suites expect, one validator whose key is public.
 
-use crate::{Genesis, GenesisBuilder, GenesisValidator, VALIDATOR_POWER_DEFAULT};
+use crate::{Genesis, GenesisBuilder, GenesisValidator, VALIDATOR_POWER_DEFAULT, development_keys};
 use alloy_primitives::{Address, U256, address};
 
 /// EVM chain id of development networks, as client suites expect.
@@ -44,6 +44,7 @@ pub fn dev_genesis() -> Genesis {
         })
         .development(true)
         .timestamp(DEV_TIMESTAMP)
+        .verifying_keys(development_keys())
         .validators([GenesisValidator {
             member: DEV_ACCOUNTS[0],
             public_key,

@@ -12,6 +12,7 @@ pub mod contracts;
 mod development;
 mod error;
 mod json;
+mod keys;
 mod parse;
 pub mod registry;
 mod validate;
@@ -27,6 +28,7 @@ pub use development::{
     dev_genesis,
 };
 pub use error::{Fault, GenesisError, Rule};
+pub use keys::{DevelopmentProof, development_keys, development_proofs};
 
 use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, U256};

@@ -7,7 +7,8 @@ use crate::{
     is_canonical_public_key,
 };
 use alloy_primitives::{Address, U256};
-use std::collections::BTreeSet;
+use cloister_groth16::VerifyingKey;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Gives `genesis` if reading it met no fault and it breaks no rule.
 pub(crate) fn finish(genesis: Genesis, mut faults: Vec<Fault>) -> Result<Genesis, GenesisError> {
@@ -219,6 +220,7 @@ impl Checks {
 
     fn verifying_keys(&mut self, genesis: &Genesis) {
         let mut names = BTreeSet::new();
+        let mut ids = BTreeMap::new();
         for (index, key) in genesis.verifying_keys.iter().enumerate() {
             let field = |name: &str| format!("verifying_keys[{index}].{name}");
             let name = key.name.clone();
@@ -227,6 +229,19 @@ impl Checks {
             }
             if key.development && !genesis.development {
                 self.fault(field("development"), Rule::DevelopmentKey { name });
+            }
+            match VerifyingKey::parse(&key.key) {
+                Ok(parsed) => {
+                    if let Some(first) = ids.insert(parsed.id(), index) {
+                        self.fault(field("key"), Rule::DuplicateKey { first });
+                    }
+                }
+                Err(error) => self.fault(
+                    field("key"),
+                    Rule::VerifyingKey {
+                        reason: error.to_string(),
+                    },
+                ),
             }
         }
     }

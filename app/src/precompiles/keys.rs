@@ -45,7 +45,7 @@ impl KeyRegistry {
     /// Parses, checks and registers keys; the index of a key is its place in the list.
     pub fn new(keys: &[GenesisVerifyingKey]) -> Result<Self, RegistryError> {
         let mut registry = Self::default();
-        for (index, GenesisVerifyingKey { name, key }) in keys.iter().enumerate() {
+        for (index, GenesisVerifyingKey { name, key, .. }) in keys.iter().enumerate() {
             let key = VerifyingKey::parse(key).map_err(|source| RegistryError::Key {
                 index,
                 name: name.clone(),
