@@ -77,7 +77,7 @@ pub enum Rule {
     #[error("verifying key refused: {reason}")]
     VerifyingKey { reason: String },
     #[error("same verifying key as verifying_keys[{first}]")]
-    DuplicateKey { first: usize },
+    DuplicateVerifyingKey { first: usize },
     #[error("development key in a network that is not a development network: {name}")]
     DevelopmentKey { name: String },
     #[error("account appears twice: {address}")]
@@ -131,7 +131,7 @@ impl Rule {
             Self::VerifyingKey { .. } => {
                 "use a key from a finished ceremony; degenerate keys let anyone forge proofs".into()
             }
-            Self::DuplicateKey { .. } => "register each verifying key once".into(),
+            Self::DuplicateVerifyingKey { .. } => "register each verifying key once".into(),
             Self::DevelopmentKey { .. } => {
                 "register a key from a ceremony, or set development: true on a test network".into()
             }

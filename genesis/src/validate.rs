@@ -233,7 +233,7 @@ impl Checks {
             match VerifyingKey::parse(&key.key) {
                 Ok(parsed) => {
                     if let Some(first) = ids.insert(parsed.id(), index) {
-                        self.fault(field("key"), Rule::DuplicateKey { first });
+                        self.fault(field("key"), Rule::DuplicateVerifyingKey { first });
                     }
                 }
                 Err(error) => self.fault(

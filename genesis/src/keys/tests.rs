@@ -63,6 +63,6 @@ fn refuses_one_key_under_two_names() {
     keys[1].key = keys[0].key.clone();
     assert_eq!(
         refusal(keys),
-        ("verifying_keys[1].key".into(), Rule::DuplicateKey { first: 0 })
+        ("verifying_keys[1].key".into(), Rule::DuplicateVerifyingKey { first: 0 })
     );
 }
