@@ -45,6 +45,20 @@ impl Transaction {
         Self::decode_hashed(raw, hash, chain_id)
     }
 
+    /// A transaction of a committed block read back from the store, which kept the sender beside it: no signature is checked.
+    pub fn from_stored(raw: Bytes, sender: Address) -> Result<Self, Rejection> {
+        let hash = keccak256(&raw);
+        let envelope = decode_envelope(&raw)?;
+        let authorities = recover_authorities(&envelope);
+        Ok(Self {
+            envelope,
+            sender,
+            authorities,
+            hash,
+            raw,
+        })
+    }
+
     fn decode_hashed(raw: Bytes, hash: B256, chain_id: u64) -> Result<Self, Rejection> {
         let envelope = decode_envelope(&raw)?;
         check_chain_id(&envelope, chain_id)?;
@@ -61,13 +75,7 @@ impl Transaction {
             .envelope
             .recover_signer()
             .map_err(|_| Rejection::InvalidSignature)?;
-        transaction.authorities = transaction
-            .envelope
-            .authorization_list()
-            .unwrap_or_default()
-            .iter()
-            .map(recover_authority)
-            .collect();
+        transaction.authorities = recover_authorities(&transaction.envelope);
         Ok(transaction)
     }
 
@@ -125,6 +133,11 @@ impl Transaction {
         }
         Ok(())
     }
+}
+
+fn recover_authorities(envelope: &TxEnvelope) -> Vec<Option<Address>> {
+    let list = envelope.authorization_list().unwrap_or_default();
+    list.iter().map(recover_authority).collect()
 }
 
 /// Parses the transactions of a block in parallel, in order. `known` spares those that were parsed before.

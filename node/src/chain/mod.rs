@@ -6,7 +6,6 @@
 mod block_thread;
 mod executed;
 mod handle;
-mod stub;
 
 pub use self::{
     executed::ExecutedLimits,

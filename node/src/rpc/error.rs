@@ -96,8 +96,15 @@ impl RpcError {
             Self::Store(error) => match error {
                 StoreError::HistoryPruned { .. } | StoreError::AboveHead { .. } => SERVER,
                 StoreError::Database(_)
+                | StoreError::Locked { .. }
                 | StoreError::Corrupt { .. }
+                | StoreError::Missing { .. }
                 | StoreError::FormatVersion { .. }
+                | StoreError::NotNext { .. }
+                | StoreError::StateRoot { .. }
+                | StoreError::Initialised { .. }
+                | StoreError::Sync(_)
+                | StoreError::State(_)
                 | StoreError::Io(_) => INTERNAL,
             },
         }

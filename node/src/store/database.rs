@@ -1,0 +1,209 @@
+//! RocksDB itself: how it is opened and tuned, and the plain reads everything else is made of.
+
+use super::{StoreError, StoreOptions, schema::Family};
+use rocksdb::{
+    BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DBCompressionType,
+    DBPinnableSlice, DBRecoveryMode, DBWithThreadMode, Direction, IteratorMode, Options,
+    ReadOptions, SingleThreaded, SliceTransform, SnapshotWithThreadMode, WriteBatch,
+};
+use std::path::Path;
+
+/// The column families are all opened at the start, so that handles need no lock.
+pub(super) type Database = DBWithThreadMode<SingleThreaded>;
+pub(super) type Snapshot<'a> = SnapshotWithThreadMode<'a, Database>;
+
+/// All memtables together; RocksDB writes the largest out when they reach it.
+const MEMTABLES_SIZE_BYTES_MAX: usize = 64 << 20;
+/// One memtable.
+const MEMTABLE_SIZE_BYTES_MAX: usize = 32 << 20;
+/// When the logs reach this, families that hold the oldest one are written out. Bounds the replay at the next start.
+const WAL_SIZE_BYTES_MAX: u64 = 256 << 20;
+/// Table files kept open: the memory of their indices is part of an idle node's.
+const OPEN_FILES_MAX: i32 = 512;
+/// About one false positive in a hundred.
+const BLOOM_BITS_PER_KEY: f64 = 10.0;
+
+pub(super) fn open(folder: &Path, options: &StoreOptions) -> Result<Database, StoreError> {
+    std::fs::create_dir_all(folder)?;
+    let mut settings = Options::default();
+    settings.create_if_missing(true);
+    settings.create_missing_column_families(true);
+    // A log that ends in the middle of a batch is normal after a crash: open at the last whole one. Recycled log files
+    // and partial syncs could leave a hole with whole batches behind it, which this mode would not see.
+    settings.set_wal_recovery_mode(DBRecoveryMode::PointInTime);
+    settings.set_recycle_log_file_num(0);
+    settings.set_wal_bytes_per_sync(0);
+    settings.set_max_total_wal_size(WAL_SIZE_BYTES_MAX);
+    if let Some(wal_folder) = &options.wal_folder {
+        std::fs::create_dir_all(wal_folder)?;
+        settings.set_wal_dir(wal_folder);
+    }
+    settings.set_paranoid_checks(true);
+    settings.set_db_write_buffer_size(MEMTABLES_SIZE_BYTES_MAX);
+    settings.set_max_open_files(OPEN_FILES_MAX);
+    settings.set_max_background_jobs(2);
+    settings.set_bytes_per_sync(1 << 20);
+    settings.set_keep_log_file_num(4);
+    settings.set_max_log_file_size(4 << 20);
+    settings.set_stats_dump_period_sec(0);
+    settings.set_stats_persist_period_sec(0);
+
+    let cache = Cache::new_lru_cache(options.block_cache_bytes);
+    let mut names: Vec<String> = Family::ALL
+        .iter()
+        .map(|family| family.name().to_owned())
+        .collect();
+    // A newer format may have families we do not know: open them too, so that the format version can be read and named.
+    if folder.join("CURRENT").exists() {
+        for name in Database::list_cf(&settings, folder)? {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    let families = names.into_iter().map(|name| {
+        let family = Family::ALL.into_iter().find(|family| family.name() == name);
+        let history_prefix = family.and_then(Family::history_prefix_bytes);
+        ColumnFamilyDescriptor::new(name, family_options(&cache, history_prefix))
+    });
+    Database::open_cf_descriptors(&settings, folder, families)
+        .map_err(|error| open_error(folder, error))
+}
+
+fn family_options(cache: &Cache, history_prefix_bytes: Option<usize>) -> Options {
+    let mut table = BlockBasedOptions::default();
+    table.set_block_cache(cache);
+    table.set_block_size(8 << 10);
+    table.set_bloom_filter(BLOOM_BITS_PER_KEY, false);
+    table.set_optimize_filters_for_memory(true);
+    table.set_cache_index_and_filter_blocks(true);
+    table.set_pin_l0_filter_and_index_blocks_in_cache(true);
+    table.set_format_version(5);
+    let mut settings = Options::default();
+    if let Some(length) = history_prefix_bytes {
+        // Most keys never changed: the filter on the part before the height answers that without a read.
+        settings.set_prefix_extractor(SliceTransform::create_fixed_prefix(length));
+        settings.set_memtable_prefix_bloom_ratio(0.05);
+        table.set_whole_key_filtering(false);
+    }
+    settings.set_block_based_table_factory(&table);
+    settings.set_write_buffer_size(MEMTABLE_SIZE_BYTES_MAX);
+    settings.set_compression_type(DBCompressionType::Lz4);
+    settings.set_bottommost_compression_type(DBCompressionType::Zstd);
+    settings
+}
+
+/// RocksDB tells a taken lock only in words.
+fn open_error(folder: &Path, error: rocksdb::Error) -> StoreError {
+    let lock = folder.join("LOCK");
+    let text = error.to_string();
+    if text.contains("lock") && text.contains(lock.to_string_lossy().as_ref()) {
+        StoreError::Locked { lock, reason: text }
+    } else {
+        StoreError::Database(error)
+    }
+}
+
+/// Handle of a family.
+pub(super) fn handle(database: &Database, family: Family) -> &ColumnFamily {
+    let handle = database.cf_handle(family.name());
+    handle.expect("open creates every family")
+}
+
+/// A batch that knows the families.
+pub(super) struct Batch<'a> {
+    database: &'a Database,
+    pub(super) writes: WriteBatch,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(database: &'a Database) -> Self {
+        Self {
+            database,
+            writes: WriteBatch::default(),
+        }
+    }
+
+    pub(super) fn put(&mut self, family: Family, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        self.writes
+            .put_cf(handle(self.database, family), key, value);
+    }
+
+    pub(super) fn delete(&mut self, family: Family, key: impl AsRef<[u8]>) {
+        self.writes.delete_cf(handle(self.database, family), key);
+    }
+
+    /// Deletes the whole family: no key is 65 bytes of 0xff or more.
+    pub(super) fn clear(&mut self, family: Family) {
+        let end = [0xff; 80];
+        self.writes
+            .delete_range_cf(handle(self.database, family), &[][..], &end[..]);
+    }
+}
+
+/// Plain reads, of the newest state or of a RocksDB snapshot.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) database: &'a Database,
+    pub(super) snapshot: Option<&'a Snapshot<'a>>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn get(
+        &self,
+        family: Family,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Option<DBPinnableSlice<'a>>, StoreError> {
+        let handle = handle(self.database, family);
+        Ok(match self.snapshot {
+            None => self.database.get_pinned_cf(handle, key)?,
+            Some(snapshot) => snapshot.get_pinned_cf(handle, key)?,
+        })
+    }
+
+    /// The first record at `from` or after it that shares its first `prefix_length` bytes.
+    pub(super) fn first_at(
+        &self,
+        family: Family,
+        from: &[u8],
+        prefix_length: usize,
+    ) -> Result<Option<(Box<[u8]>, Box<[u8]>)>, StoreError> {
+        let mut records = self.iterate(family, from, prefix_length, true);
+        records.next().transpose()
+    }
+
+    /// Records from `from` on that share its first `prefix_length` bytes.
+    pub(super) fn range(
+        &self,
+        family: Family,
+        from: &[u8],
+        prefix_length: usize,
+    ) -> impl Iterator<Item = Result<(Box<[u8]>, Box<[u8]>), StoreError>> + use<'a> {
+        self.iterate(family, from, prefix_length, false)
+    }
+
+    fn iterate(
+        &self,
+        family: Family,
+        from: &[u8],
+        prefix_length: usize,
+        same_prefix: bool,
+    ) -> impl Iterator<Item = Result<(Box<[u8]>, Box<[u8]>), StoreError>> + use<'a> {
+        let mut options = ReadOptions::default();
+        options.set_prefix_same_as_start(same_prefix);
+        options.set_total_order_seek(!same_prefix);
+        let handle = handle(self.database, family);
+        let mode = IteratorMode::From(from, Direction::Forward);
+        let records = match self.snapshot {
+            None => self.database.iterator_cf_opt(handle, options, mode),
+            Some(snapshot) => snapshot.iterator_cf_opt(handle, options, mode),
+        };
+        let prefix = from.get(..prefix_length).unwrap_or(from).to_vec();
+        records
+            .map(|record| record.map_err(StoreError::from))
+            .take_while(move |record| match record {
+                Ok((key, _)) => key.starts_with(&prefix),
+                Err(_) => true,
+            })
+    }
+}
