@@ -1,8 +1,11 @@
 //! The shell of cloister: consensus over ABCI, storage, JSON-RPC. The only crate with a clock, a disk and a socket.
 
+pub mod abci;
+pub mod broadcast;
 pub mod chain;
 pub mod comet;
 pub mod config;
+pub mod ending;
 pub mod engine;
 pub mod pool;
 pub mod rpc;

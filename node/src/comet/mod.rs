@@ -4,6 +4,7 @@
 //! written from ours at each start; its keys are made once, by `cloister init`.
 
 pub mod binary;
+pub mod child;
 pub mod home;
 pub mod keys;
 mod log_lines;
