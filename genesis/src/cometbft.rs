@@ -141,7 +141,7 @@ pub fn is_canonical_public_key(public_key: &[u8; 32]) -> bool {
 }
 
 /// Seconds since the epoch as RFC 3339 in UTC.
-fn rfc3339(timestamp: u64) -> String {
+pub(crate) fn rfc3339(timestamp: u64) -> String {
     let (days, seconds) = (timestamp / 86_400, timestamp % 86_400);
     // Days to civil date in a calendar of 400-year eras whose years begin on 1 March, so that leap days come last.
     let shifted = days.saturating_add(719_468);
