@@ -244,13 +244,13 @@ impl Reader {
         }
     }
 
-    pub(crate) fn boolean(&mut self, fields: &Fields<'_, '_>, key: &str) -> bool {
+    pub(crate) fn boolean(&mut self, fields: &Fields<'_, '_>, key: &str, stand_in: bool) -> bool {
         match self.required(fields, key) {
-            None => false,
+            None => stand_in,
             Some(Json::Bool(value)) => *value,
             Some(other) => {
                 self.wrong_type(&fields.path(key), other, "true or false");
-                false
+                stand_in
             }
         }
     }

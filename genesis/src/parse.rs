@@ -55,7 +55,8 @@ impl Genesis {
         };
         let genesis = Self {
             network: reader.string(&fields, "network"),
-            development: reader.boolean(&fields, "development"),
+            // Unread, it must not make every development key a fault of its own.
+            development: reader.boolean(&fields, "development", true),
             timestamp: reader.integer(&fields, "timestamp", 0, u64::MAX),
             parameters: parameters(&mut reader, &fields),
             validators: validators(&mut reader, &fields),
@@ -186,7 +187,7 @@ fn verifying_keys(reader: &mut Reader, genesis: &Fields<'_, '_>) -> Vec<GenesisV
         };
         keys.push(GenesisVerifyingKey {
             name: reader.string(&fields, "name"),
-            development: reader.boolean(&fields, "development"),
+            development: reader.boolean(&fields, "development", false),
             key: reader
                 .required(&fields, "key")
                 .map(|json| reader.bytes(&fields.path("key"), json))

@@ -53,7 +53,10 @@ fn refuses_a_key_of_another_length() {
     let reason = KeyError::Length { got_bytes }.to_string();
     assert_eq!(
         refusal(keys),
-        ("verifying_keys[0].key".into(), Rule::VerifyingKey { reason })
+        (
+            "verifying_keys[0].key".into(),
+            Rule::VerifyingKey { reason }
+        )
     );
 }
 
@@ -63,6 +66,9 @@ fn refuses_one_key_under_two_names() {
     keys[1].key = keys[0].key.clone();
     assert_eq!(
         refusal(keys),
-        ("verifying_keys[1].key".into(), Rule::DuplicateVerifyingKey { first: 0 })
+        (
+            "verifying_keys[1].key".into(),
+            Rule::DuplicateVerifyingKey { first: 0 }
+        )
     );
 }

@@ -85,14 +85,24 @@ fn refuses_development_keys_outside_development() {
     let got = rules(four_validators().verifying_keys([key.clone()]));
     let rule = Rule::DevelopmentKey { name };
     assert_eq!(got, [("verifying_keys[0].development".into(), rule)]);
-    assert!(four_validators().development(true).verifying_keys([key]).build().is_ok());
+    assert!(
+        four_validators()
+            .development(true)
+            .verifying_keys([key])
+            .build()
+            .is_ok()
+    );
 }
 
 #[test]
 fn refuses_a_verifying_key_name_given_twice() {
     let key = sound_key();
     let name = key.name.clone();
-    let got = rules(four_validators().verifying_keys([key.clone(), key]));
+    let twin = GenesisVerifyingKey {
+        key: development_keys().remove(1).key,
+        ..key.clone()
+    };
+    let got = rules(four_validators().verifying_keys([key, twin]));
     let rule = Rule::DuplicateKeyName { name };
     assert_eq!(got, [("verifying_keys[1].name".into(), rule)]);
 }
@@ -130,7 +140,10 @@ fn refuses_an_account_at_a_system_contract() {
             address,
             contract: contract.name,
         };
-        assert!(got.contains(&(format!("alloc.{address:#x}"), rule)), "{got:?}");
+        assert!(
+            got.contains(&(format!("alloc.{address:#x}"), rule)),
+            "{got:?}"
+        );
     }
 }
 
@@ -138,7 +151,8 @@ fn refuses_an_account_at_a_system_contract() {
 fn keeps_ethereums_system_contracts_of_an_ethereum_alloc() {
     let contract = &contracts::required(&[])[0];
     let code = contract.account.code.clone().expect("a contract");
-    let alloc = json!({ contract.address.to_string(): { "balance": "42", "nonce": "1", "code": code } });
+    let alloc =
+        json!({ contract.address.to_string(): { "balance": "42", "nonce": "1", "code": code } });
     let genesis = four_validators()
         .alloc_ethereum(alloc.to_string().as_bytes())
         .build()
@@ -169,13 +183,19 @@ fn takes_an_ethereum_genesis_whole_or_its_alloc_alone() {
     let genesis = build(&alloc);
     assert_eq!(genesis, build(&whole));
     let account = |byte| &genesis.alloc[&Address::repeat_byte(byte)];
-    assert_eq!(account(0x11).balance, U256::from(1000) * U256::from(10).pow(U256::from(18)));
+    assert_eq!(
+        account(0x11).balance,
+        U256::from(1000) * U256::from(10).pow(U256::from(18))
+    );
     assert_eq!(account(0x22).balance, U256::from(10).pow(U256::from(18)));
     assert_eq!(account(0x22).nonce, Some(2));
     assert_eq!(account(0x33).code, Some(bytes!("6001")));
     let storage = account(0x33).storage.as_ref().expect("one slot");
     let entry = (U256::from(1).into(), U256::from(42).into());
-    assert_eq!(storage.iter().map(|(k, v)| (*k, *v)).collect::<Vec<_>>(), [entry]);
+    assert_eq!(
+        storage.iter().map(|(k, v)| (*k, *v)).collect::<Vec<_>>(),
+        [entry]
+    );
     assert_eq!(account(0x33).private_key, None);
     assert_eq!(account(0x44).balance, U256::from(7));
     assert_eq!(Genesis::parse(&genesis.to_json()), Ok(genesis));
@@ -213,7 +233,10 @@ fn builds_writes_and_reads_200_000_accounts() {
     let mut alloc = String::from("{");
     for n in 1..=ACCOUNTS {
         let comma = if n == 1 { "" } else { "," };
-        alloc.push_str(&format!("{comma}\"0x{:040x}\":{{\"balance\":\"{n}\"}}", n << 32));
+        alloc.push_str(&format!(
+            "{comma}\"0x{:040x}\":{{\"balance\":\"{n}\"}}",
+            n << 32
+        ));
     }
     alloc.push('}');
     let genesis = four_validators()
@@ -223,15 +246,16 @@ fn builds_writes_and_reads_200_000_accounts() {
     assert_eq!(genesis.alloc.len() as u64, ACCOUNTS + 4);
     let json = genesis.to_json();
     let comet = genesis.to_cometbft_json(&json);
-    assert!(comet.len() < 4_000, "the alloc stays out: {} bytes", comet.len());
+    assert!(
+        comet.len() < 4_000,
+        "the alloc stays out: {} bytes",
+        comet.len()
+    );
     assert_eq!(Genesis::parse(&json), Ok(genesis));
 }
 
 fn sound_key() -> GenesisVerifyingKey {
-    let key = include_str!("../../tests/sound_verifying_key.hex").trim();
-    GenesisVerifyingKey {
-        name: "sound".into(),
-        key: key.parse().expect("hex"),
-        development: false,
-    }
+    let mut key = development_keys().remove(0);
+    key.development = false;
+    key
 }

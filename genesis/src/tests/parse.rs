@@ -34,7 +34,10 @@ fn reads_back_what_it_writes() {
 #[test]
 fn refuses_what_is_not_json() {
     let error = Genesis::parse(b"{\n  \"network\": \"x\",\n}").expect_err("trailing comma");
-    assert!(matches!(error, GenesisError::Syntax { line: 3, .. }), "{error}");
+    assert!(
+        matches!(error, GenesisError::Syntax { line: 3, .. }),
+        "{error}"
+    );
     assert!(error.hint().contains("strict JSON"));
     for bytes in [&b""[..], b"\xff", b"{", b"{} {}", b"nul"] {
         let error = Genesis::parse(bytes).expect_err("not JSON");
@@ -46,7 +49,10 @@ fn refuses_what_is_not_json() {
 fn refuses_what_is_no_object() {
     for json in ["1", "[]", "null", "\"x\"", "1.5", "-1", "true"] {
         let error = Genesis::parse(json.as_bytes()).expect_err("no object");
-        assert!(matches!(error.faults()[0].rule, Rule::WrongType { .. }), "{error}");
+        assert!(
+            matches!(error.faults()[0].rule, Rule::WrongType { .. }),
+            "{error}"
+        );
     }
 }
 
@@ -123,7 +129,10 @@ fn refuses_unknown_keys() {
             "validators[0].pub_key",
         ]
     );
-    assert!(got.iter().all(|fault| matches!(fault.rule, Rule::UnknownKey { .. })));
+    assert!(
+        got.iter()
+            .all(|fault| matches!(fault.rule, Rule::UnknownKey { .. }))
+    );
     assert!(got[0].rule.hint().contains("known here"));
 }
 
@@ -169,7 +178,10 @@ fn refuses_wrong_types() {
             "alloc",
         ]
     );
-    assert!(got.iter().all(|fault| matches!(fault.rule, Rule::WrongType { .. })));
+    assert!(
+        got.iter()
+            .all(|fault| matches!(fault.rule, Rule::WrongType { .. }))
+    );
     assert_eq!(
         got[3].to_string(),
         "parameters.gas_limit: got \"100000000\", want a whole number"
@@ -197,12 +209,32 @@ fn refuses_parameters_out_of_range() {
         }
     }
     let bits = "parameters.stamp_difficulty_bits";
-    refuses("/parameters/stamp_difficulty_bits", json!(65), bits, too_large(65, 64));
-    refuses("/parameters/stamp_difficulty_bits", json!(256), bits, too_large(256, 255));
+    refuses(
+        "/parameters/stamp_difficulty_bits",
+        json!(65),
+        bits,
+        too_large(65, 64),
+    );
+    refuses(
+        "/parameters/stamp_difficulty_bits",
+        json!(256),
+        bits,
+        too_large(256, 255),
+    );
     let elasticity = "parameters.base_fee.elasticity";
-    refuses("/parameters/base_fee/elasticity", json!(0), elasticity, too_small(0, 1));
+    refuses(
+        "/parameters/base_fee/elasticity",
+        json!(0),
+        elasticity,
+        too_small(0, 1),
+    );
     let denominator = "parameters.base_fee.change_denominator";
-    refuses("/parameters/base_fee/change_denominator", json!(0), denominator, too_small(0, 1));
+    refuses(
+        "/parameters/base_fee/change_denominator",
+        json!(0),
+        denominator,
+        too_small(0, 1),
+    );
 }
 
 #[test]
@@ -231,7 +263,12 @@ fn refuses_a_block_reward_above_128_bits() {
         max: U256::from(u128::MAX),
     };
     let field = "parameters.block_reward_wei";
-    refuses("/parameters/block_reward_wei", json!(got.to_string()), field, rule);
+    refuses(
+        "/parameters/block_reward_wei",
+        json!(got.to_string()),
+        field,
+        rule,
+    );
 }
 
 #[test]
@@ -268,7 +305,13 @@ fn refuses_public_keys_that_are_not_canonical_or_of_small_order() {
 #[test]
 fn refuses_a_balance_above_256_bits() {
     let account = "f39fd6e51aad88f6f4ce6ab8827279cfffb92266";
-    for balance in [format!("0x1{}", "0".repeat(64)), "-1".into(), "".into(), "0x".into(), "1_0".into()] {
+    for balance in [
+        format!("0x1{}", "0".repeat(64)),
+        "-1".into(),
+        "".into(),
+        "0x".into(),
+        "1_0".into(),
+    ] {
         let got = faults(|json| json["alloc"][format!("0x{account}")]["balance"] = json!(balance));
         assert_eq!(got.len(), 1, "{balance}");
         assert_eq!(got[0].field, format!("alloc.0x{account}.balance"));
@@ -317,7 +360,10 @@ fn refuses_code_at_a_precompile() {
         let field = format!("alloc.{key}");
         assert_eq!(got, [Fault { field, rule }]);
         // Ethereum's test networks give precompiles a wei.
-        assert_eq!(faults(|json| json["alloc"][&key] = json!({"balance": "1"})), []);
+        assert_eq!(
+            faults(|json| json["alloc"][&key] = json!({"balance": "1"})),
+            []
+        );
     }
 }
 
@@ -345,7 +391,10 @@ fn refuses_altered_or_missing_system_contracts() {
 #[test]
 fn refuses_validators_changed_behind_the_registrys_back() {
     let got = faults(|json| json["validators"][0]["power"] = json!(101));
-    assert!(matches!(got[0].rule, Rule::SystemContract { .. }), "{got:?}");
+    assert!(
+        matches!(got[0].rule, Rule::SystemContract { .. }),
+        "{got:?}"
+    );
     assert_eq!(got.len(), 1);
 }
 
@@ -377,7 +426,10 @@ fn shows_the_first_faults_of_very_many() {
     let error = Genesis::parse(
         format!(
             "{{{}}}",
-            (0..100).map(|n| format!("\"k{n}\": 1")).collect::<Vec<_>>().join(",")
+            (0..100)
+                .map(|n| format!("\"k{n}\": 1"))
+                .collect::<Vec<_>>()
+                .join(",")
         )
         .as_bytes(),
     )

@@ -54,7 +54,12 @@ fn entries_read_back_what_was_written() {
         missed: u32::MAX,
     };
     assert_eq!(ActiveValidator::decode(active.encode()), active);
-    for state in [KeyState::Unknown, KeyState::Held, KeyState::Released, KeyState::Barred] {
+    for state in [
+        KeyState::Unknown,
+        KeyState::Held,
+        KeyState::Released,
+        KeyState::Barred,
+    ] {
         let entry = encode_key(Address::repeat_byte(3), state);
         assert_eq!(key_state(entry), state);
         assert_eq!(key_payout(entry), Address::repeat_byte(3));
