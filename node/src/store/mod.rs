@@ -13,7 +13,8 @@ mod proof;
 mod read;
 mod recent;
 mod schema;
-
+#[cfg(test)]
+mod tests;
 mod write;
 
 use alloy_consensus::{Header, ReceiptEnvelope};
