@@ -5,6 +5,7 @@
 
 pub mod comet;
 pub mod contracts;
+pub mod gnark;
 pub mod load;
 pub mod network;
 pub mod process;

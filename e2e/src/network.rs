@@ -156,6 +156,14 @@ impl Node {
         Ok(())
     }
 
+    /// Starts it again after its process has ended, leaving to it what that process left behind.
+    pub fn restart_keeping_child(&mut self) -> Result<()> {
+        if let Some(ended) = self.process.take() {
+            ended.forget();
+        }
+        self.start()
+    }
+
     /// The running process.
     pub fn running(&mut self) -> Result<&mut Process> {
         self.process.as_mut().context("this node is not running")

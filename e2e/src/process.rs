@@ -18,6 +18,7 @@ pub struct Process {
     pub log: PathBuf,
     /// A pid file of a grandchild ("pid start"), for one that left the group.
     grandchild: Option<PathBuf>,
+    is_forgotten: bool,
 }
 
 impl Process {
@@ -31,7 +32,7 @@ impl Process {
             .process_group(0)
             .spawn()
             .with_context(|| format!("start {command:?}"))?;
-        Ok(Self { child, log: log.to_owned(), grandchild: None })
+        Ok(Self { child, log: log.to_owned(), grandchild: None, is_forgotten: false })
     }
 
     /// Also ends the process that this pid file names.
@@ -61,6 +62,11 @@ impl Process {
     /// Its exit status, if it has ended.
     pub fn exited(&mut self) -> Result<Option<ExitStatus>> {
         Ok(self.child.try_wait()?)
+    }
+
+    /// Lets go of a process that has ended without ending what it started.
+    pub fn forget(mut self) {
+        self.is_forgotten = true;
     }
 
     /// Waits for its end.
@@ -103,6 +109,9 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
+        if self.is_forgotten {
+            return;
+        }
         let grandchild = self.grandchild_pid();
         let _ = kill_process_group(self.pid(), Signal::KILL);
         let _ = self.child.wait();
