@@ -57,7 +57,7 @@ setup_deny() {
     [ "$("$CLOISTER_CACHE/bin/cargo-deny" --version 2>/dev/null)" = "cargo-deny $CARGO_DENY_VERSION" ] && return
     say "building cargo-deny $CARGO_DENY_VERSION, the licence and source check, into $CLOISTER_CACHE/bin"
     # Unoptimised: it runs for a second and compiles in a third of the time.
-    (cd / && cargo install cargo-deny --version "$CARGO_DENY_VERSION" --locked --debug --no-default-features --root "$CLOISTER_CACHE") ||
+    (cd "$ROOT" && cargo install cargo-deny --version "$CARGO_DENY_VERSION" --locked --debug --no-default-features --root "$CLOISTER_CACHE") ||
         fail "cargo-deny could not be built" "see the compiler's message above; everything but the licence check works without it"
 }
 

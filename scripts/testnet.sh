@@ -29,7 +29,7 @@ case ${1:-} in
             [ -e "$home/testnet.json" ] && break
             sleep 0.5
         done
-        [ ! -e "$home/testnet.json" ] || cat "$home/testnet.json"
+        head -n 20 "$home/testnet.log"
         say "running (pid $pid); stop with: make testnet-stop"
         ;;
     stop)

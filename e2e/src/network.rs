@@ -8,10 +8,11 @@ use crate::{
     wallet::Wallet,
 };
 use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
 use std::{
     collections::BTreeSet,
     fs,
-    net::TcpListener,
+    net::{SocketAddr, TcpListener},
     path::{Path, PathBuf},
     process::Command,
     sync::Mutex,
@@ -42,7 +43,7 @@ pub fn free_port() -> u16 {
 }
 
 /// A folder of a test; kept where `CLOISTER_E2E_KEEP=1`.
-fn folder(prefix: &str) -> Result<TempDir> {
+pub fn folder(prefix: &str) -> Result<TempDir> {
     // The socket's path must stay short.
     let mut folder = tempfile::Builder::new().prefix(&format!("cl-{prefix}-")).tempdir()?;
     if std::env::var_os("CLOISTER_E2E_KEEP").is_some_and(|value| value == "1") {
@@ -52,10 +53,19 @@ fn folder(prefix: &str) -> Result<TempDir> {
     Ok(folder)
 }
 
-fn cloister() -> Command {
+/// The node's program, to be given arguments.
+pub fn cloister() -> Command {
     let mut command = Command::new(program("cloister"));
     command.env_remove("RUST_LOG").env("RUST_BACKTRACE", "1");
     command
+}
+
+/// Runs a command of the node that must fail: exit code and what it printed on standard error.
+pub fn run_refused(arguments: &[&str]) -> Result<(i32, String)> {
+    let output = cloister().args(arguments).output()?;
+    let code = output.status.code().context("ended by a signal")?;
+    ensure!(code != 0, "cloister {} was expected to fail", arguments.join(" "));
+    Ok((code, String::from_utf8_lossy(&output.stderr).into_owned()))
 }
 
 /// Runs a command of the node to its end.
@@ -216,99 +226,49 @@ pub struct Network {
 }
 
 impl Network {
-    /// A network of validators, made with `cloister testnet`, on free ports; not yet started.
+    /// Validators with real CometBFT at the tests' pace, not yet started.
     pub fn validators(count: usize) -> Result<Self> {
+        Self::with_full_nodes(count, 0)
+    }
+
+    /// Validators, then nodes that do not vote.
+    pub fn with_full_nodes(validators: usize, full_nodes: usize) -> Result<Self> {
+        Self::make(validators, full_nodes, &[])
+    }
+
+    /// Validators and the accounts of a file.
+    pub fn with_alloc(validators: usize, alloc: &Path) -> Result<Self> {
+        Self::make(validators, 0, &["--alloc", text(alloc)])
+    }
+
+    fn make(validators: usize, full_nodes: usize, more: &[&str]) -> Result<Self> {
         let folder = folder("net")?;
-        let alloc = folder.path().join("alloc.json");
-        fs::write(&alloc, alloc_json())?;
-        let home = folder.path().join("net");
-        run(&[
-            "testnet", "--validators", &count.to_string(), "--home", text(&home), "--chain-id", &CHAIN_ID.to_string(), "--alloc", text(&alloc),
-        ])?;
-        let mut homes: Vec<_> = fs::read_dir(&home)?
-            .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-            .filter(|path| path.join("cloister.toml").exists())
-            .collect();
-        homes.sort();
-        ensure!(homes.len() == count, "cloister testnet made {} homes, not {count}", homes.len());
-        Self::of_homes(folder, homes)
+        let mut arguments = more.to_vec();
+        let (chain_id, validator_count, full_node_count) = (CHAIN_ID.to_string(), validators.to_string(), full_nodes.to_string());
+        let pace = format!("{TIMEOUT_COMMIT_MS}ms");
+        arguments.splice(0..0, [
+            "testnet", "--home", text(folder.path()), "--chain-id", &chain_id, "--validators", &validator_count,
+            "--full-nodes", &full_node_count, "--timeout-commit", &pace,
+        ]);
+        run(&arguments)?;
+        let listed = fs::read_to_string(folder.path().join("testnet.json"))?;
+        let listed: Listed = serde_json::from_str(&listed).context("testnet.json")?;
+        ensure!(listed.chain_id == CHAIN_ID, "testnet.json names chain id {}", listed.chain_id);
+        ensure!(listed.nodes.len() == validators + full_nodes, "testnet.json lists {} nodes", listed.nodes.len());
+        let nodes = listed.nodes.into_iter().map(|node| Node {
+            rpc: Rpc::new(format!("http://{}", node.http)),
+            ws: format!("ws://{}", node.ws),
+            comet: Comet::new(format!("http://{}", node.cometbft_rpc)),
+            home: node.home,
+            process: None,
+            environment: Vec::new(),
+        });
+        Ok(Self { nodes: nodes.collect(), folder })
     }
 
-    /// One validator, made with `cloister init`; not yet started.
-    pub fn single() -> Result<Self> {
-        let folder = folder("one")?;
-        let alloc = folder.path().join("alloc.json");
-        fs::write(&alloc, alloc_json())?;
-        let home = folder.path().join("v");
-        run(&["init", "--home", text(&home), "--chain-id", &CHAIN_ID.to_string(), "--alloc", text(&alloc)])?;
-        Self::of_homes(folder, vec![home])
-    }
-
-    /// Gives every node free ports, and every peer list the new ones.
-    fn of_homes(folder: TempDir, homes: Vec<PathBuf>) -> Result<Self> {
-        let mut nodes = Vec::new();
-        let mut peer_ports = Vec::new();
-        for home in homes {
-            let table: toml::Table = fs::read_to_string(home.join("cloister.toml"))?.parse()?;
-            let old = table["consensus"]["p2p_address"].as_str().context("p2p_address is text")?.to_owned();
-            let [http, ws, comet_rpc, p2p] = [free_port(), free_port(), free_port(), free_port()];
-            peer_ports.push((port_of(&old)?, p2p));
-            let node = Node {
-                home,
-                process: None,
-                rpc: Rpc::new(format!("http://127.0.0.1:{http}")),
-                ws: format!("ws://127.0.0.1:{ws}"),
-                comet: Comet::new(format!("http://127.0.0.1:{comet_rpc}")),
-                environment: Vec::new(),
-            };
-            let address = |port: u16| toml::Value::String(format!("127.0.0.1:{port}"));
-            node.configure(&[
-                ("rpc", "http_address", address(http)),
-                ("rpc", "ws_address", address(ws)),
-                ("consensus", "rpc_address", address(comet_rpc)),
-                ("consensus", "p2p_address", address(p2p)),
-                ("consensus", "allow_local_peers", true.into()),
-                ("consensus", "timeout_commit_ms", i64::try_from(TIMEOUT_COMMIT_MS)?.into()),
-            ])?;
-            nodes.push(node);
-        }
-        for node in &nodes {
-            let table: toml::Table = fs::read_to_string(node.home.join("cloister.toml"))?.parse()?;
-            let peers = table["consensus"].get("persistent_peers").and_then(toml::Value::as_array).cloned().unwrap_or_default();
-            let moved = peers.iter().filter_map(toml::Value::as_str).map(|peer| {
-                let mut peer = peer.to_owned();
-                for (old, new) in &peer_ports {
-                    if let Some(front) = peer.strip_suffix(&format!(":{old}")) {
-                        peer = format!("{front}:{new}");
-                        break;
-                    }
-                }
-                toml::Value::String(peer)
-            });
-            node.configure(&[("consensus", "persistent_peers", toml::Value::Array(moved.collect()))])?;
-        }
-        Ok(Self { nodes, folder })
-    }
-
-    /// Adds a node that is no validator: the same two genesis files, its own keys, the validators as peers.
-    pub fn add_full_node(&mut self) -> Result<usize> {
-        let home = self.folder.path().join(format!("full{}", self.nodes.len()));
-        run(&["init", "--home", text(&home), "--chain-id", &CHAIN_ID.to_string()])?;
-        for file in ["genesis.json", "cometbft/config/genesis.json"] {
-            fs::copy(self.nodes[0].home.join(file), home.join(file)).with_context(|| format!("copy {file}"))?;
-        }
-        let mut peers = Vec::new();
-        for node in &self.nodes {
-            let table: toml::Table = fs::read_to_string(node.home.join("cloister.toml"))?.parse()?;
-            let address = table["consensus"]["p2p_address"].as_str().context("p2p_address is text")?.to_owned();
-            peers.push(toml::Value::String(format!("{}@{address}", node_id(&node.home)?)));
-        }
-        let folder = tempfile::Builder::new().prefix("cl-full-").tempdir()?;
-        let mut one = Self::of_homes(folder, vec![home])?;
-        let node = one.nodes.pop().expect("one home gives one node");
-        node.configure(&[("consensus", "persistent_peers", toml::Value::Array(peers))])?;
-        self.nodes.push(node);
-        Ok(self.nodes.len() - 1)
+    /// Folder of the network.
+    pub fn home(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Starts all nodes and waits until each has made or received a block.
@@ -353,23 +313,17 @@ impl Network {
     }
 }
 
-/// CometBFT's node id: the last 20 bytes of its key's address, as `cloister keys` shows it.
-fn node_id(home: &Path) -> Result<String> {
-    let shown = run(&["keys", "show", "--home", text(home)])?;
-    shown
-        .split(|c: char| !c.is_ascii_hexdigit())
-        .find(|word| word.len() == 40 && word.chars().all(|c| c.is_ascii_digit() || c.is_ascii_lowercase()))
-        .map(str::to_owned)
-        .with_context(|| format!("a node id in {shown}"))
+/// What `cloister testnet` writes of the nodes it made.
+#[derive(Debug, Deserialize)]
+struct Listed {
+    chain_id: u64,
+    nodes: Vec<ListedNode>,
 }
 
-/// The ten accounts of the mnemonic, 10,000 coins each, as an Ethereum allocation.
-fn alloc_json() -> String {
-    let accounts: serde_json::Map<_, _> = (0..10)
-        .map(|index| {
-            let address = Wallet::of_mnemonic(index, CHAIN_ID).address();
-            (address.to_string(), serde_json::json!({ "balance": "0x21e19e0c9bab2400000" }))
-        })
-        .collect();
-    serde_json::Value::Object(accounts).to_string()
+#[derive(Debug, Deserialize)]
+struct ListedNode {
+    home: PathBuf,
+    http: SocketAddr,
+    ws: SocketAddr,
+    cometbft_rpc: SocketAddr,
 }

@@ -49,7 +49,7 @@ async fn every_fail_point_of_cometbft_is_survived() -> Result<()> {
 
 /// True if CometBFT met the point.
 async fn fail_point(index: u64) -> Result<bool> {
-    let mut network = Network::single()?;
+    let mut network = Network::validators(1)?;
     let mode = DURABILITY_MODES[usize::try_from(index)? % DURABILITY_MODES.len()];
     network.nodes[0].configure(&[("storage", "durability", mode.into())])?;
     network.nodes[0].environment.push(("FAIL_TEST_INDEX".into(), index.to_string()));
@@ -203,7 +203,7 @@ async fn all_validators_killed_at_once_go_on() -> Result<()> {
 /// SIGTERM and SIGINT end both processes, with code 0.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_signal_stops_our_process_and_cometbft() -> Result<()> {
-    let mut network = Network::single()?;
+    let mut network = Network::validators(1)?;
     for signal in [Signal::TERM, Signal::INT] {
         network.nodes[0].start()?;
         network.nodes[0].reach(2, Duration::from_secs(30)).await?;

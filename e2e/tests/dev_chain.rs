@@ -1,6 +1,6 @@
 //! The development chain, one process: the road a newcomer walks, and the doors that must stay shut.
 
-use alloy_consensus::{Transaction as _, Typed2718};
+use alloy_consensus::Typed2718;
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::{SolCall, SolValue};

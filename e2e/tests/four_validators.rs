@@ -189,10 +189,9 @@ async fn a_transaction_of_another_chain_is_refused_by_all() -> Result<()> {
 /// A promoted transaction must leave the node that queued it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_node_gossips_a_transaction_once_its_gap_is_filled() -> Result<()> {
-    let mut network = Network::validators(3)?;
-    let full = network.add_full_node()?;
+    let mut network = Network::with_full_nodes(3, 1)?;
     network.start().await?;
-    let rpc = network.nodes[full].rpc.clone();
+    let rpc = network.nodes[3].rpc.clone();
     let wallet = network.wallet(0);
     let later = rpc.send_raw(wallet.sign(&Type::DynamicFee, &Action::transfer(Address::repeat_byte(1), 1), 1)).await?;
     let height = rpc.height().await?;
