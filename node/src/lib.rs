@@ -10,3 +10,6 @@ pub mod engine;
 pub mod pool;
 pub mod rpc;
 pub mod store;
+
+#[cfg(test)]
+mod testing;

@@ -4,6 +4,7 @@
 //! is at 0, then for each height PrepareProposal, ProcessProposal, FinalizeBlock, Commit. The block is on disk before
 //! FinalizeBlock, so a restart decides the same block again. It signs nothing: there is nobody to convince.
 
+pub mod accounts;
 mod block;
 mod journal;
 
