@@ -10,6 +10,6 @@ pub fn dev_signer(index: u32) -> PrivateKeySigner {
     MnemonicBuilder::<English>::default()
         .phrase(DEV_MNEMONIC)
         .index(index)
-        .and_then(MnemonicBuilder::build)
+        .and_then(|builder| builder.build())
         .expect("the mnemonic is valid, and so is each of its first accounts")
 }

@@ -378,7 +378,7 @@ impl Core {
         for hash in dropped {
             self.remove_unsettled(&hash);
         }
-        self.settle(address)
+        self.settle_after_loss(address)
     }
 
     fn expire(&mut self) -> Vec<Arc<Transaction>> {
@@ -391,8 +391,15 @@ impl Core {
         }
         senders
             .into_iter()
-            .flat_map(|sender| self.settle(sender))
+            .flat_map(|sender| self.settle_after_loss(sender))
             .collect()
+    }
+
+    /// A hole sends what follows it to the queue, which may overflow.
+    fn settle_after_loss(&mut self, address: Address) -> Vec<Arc<Transaction>> {
+        let executable = self.settle(address);
+        self.trim_sender(address);
+        executable
     }
 
     /// Keeps a sender within its cap: the highest nonces go.

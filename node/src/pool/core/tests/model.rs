@@ -90,16 +90,20 @@ impl Model {
         self.kept.retain(|kept| !same(kept));
         let new = Kept { sender, nonce, price_wei, arrival: self.arrivals };
         self.kept.push(new);
-        while self.queued(sender).len() > QUEUED_PER_SENDER {
-            let last = *self.of(sender).last().unwrap();
-            self.kept.retain(|kept| *kept != last);
-        }
+        self.trim(sender);
         if !self.kept.contains(&new) {
             self.kept = before;
             return false;
         }
         self.arrivals += 1;
         true
+    }
+
+    fn trim(&mut self, sender: u64) {
+        while self.queued(sender).len() > QUEUED_PER_SENDER {
+            let last = *self.of(sender).last().unwrap();
+            self.kept.retain(|kept| *kept != last);
+        }
     }
 
     fn best(&self) -> Vec<(u64, u64)> {
@@ -168,6 +172,7 @@ proptest! {
                 }
                 Step::Drain { sender, price_wei } => {
                     model.kept.retain(|kept| kept.sender != sender || kept.price_wei <= price_wei);
+                    model.trim(sender);
                     let nonce = model.nonces[sender as usize];
                     let address = Wallet::numbered(sender).address();
                     let balance = U256::from(21_000 * price_wei + 1);

@@ -1,0 +1,4 @@
+//! The commands.
+
+mod demo;
+pub mod dev;
