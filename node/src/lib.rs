@@ -3,6 +3,7 @@
 pub mod abci;
 pub mod broadcast;
 pub mod chain;
+pub mod cli;
 pub mod comet;
 pub mod config;
 pub mod ending;

@@ -289,9 +289,14 @@ impl BlockThread {
         if retain_blocks == 0 {
             return 0;
         }
-        height
-            .saturating_sub(retain_blocks)
-            .min(self.chain.store().durable_height())
+        let wanted = height.saturating_sub(retain_blocks);
+        let store = self.chain.store();
+        let durable = store.durable_height();
+        // Ask for the sync half a window ahead, so that it is done by the time the height is to rise.
+        if durable < wanted.saturating_add(retain_blocks / 2) {
+            store.request_sync();
+        }
+        wanted.min(durable)
     }
 
     pub(super) fn disconnect(&mut self) {

@@ -65,9 +65,10 @@ pub async fn run(arguments: DevArguments) -> Result<(), Fatal> {
     let home = Home::open(arguments.home.as_deref())?;
     let node = DevNode::start(&home, &arguments).await?;
     print(&node.banner(&home, &arguments));
-    let demo = async {
+    let http_address = node.http_address;
+    let demo = async move {
         if arguments.demo {
-            demo::run(node.http_address).await
+            demo::run(http_address).await
         } else {
             Ok(())
         }
