@@ -6,6 +6,13 @@
 //! A round times each call once, one after the other, so that a noisy machine slows all alike; figures are medians over
 //! rounds of the ratio within a round.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::print_stdout,
+    reason = "a bench has a clock, arguments and an exit code"
+)]
+
 use alloy_primitives::{Address, Bytes, U256, hex};
 use cloister_app::precompiles::{
     Context, ED25519_VERIFY, GROTH16_VERIFY, GROTH16_VERIFY_WITH_KEY, Outcome, find,
@@ -34,17 +41,30 @@ fn main() {
         for operation in &mut operations {
             let start = Instant::now();
             black_box((operation.run)());
-            operation.nanoseconds.push(start.elapsed().as_nanos() as f64);
+            operation
+                .nanoseconds
+                .push(start.elapsed().as_nanos() as f64);
         }
     }
     let ecrecover = operations[0].nanoseconds.clone();
-    println!("{rounds} rounds; ecrecover median {:.1} µs, least {:.1} µs", median(ecrecover.clone()) / 1e3, quantile(ecrecover.clone(), 0.0) / 1e3);
-    println!("| call | least µs | median µs | p99 µs | ecrecovers (median) | gas (median) | gas (least) | pinned | pinned / measured |");
+    println!(
+        "{rounds} rounds; ecrecover median {:.1} µs, least {:.1} µs",
+        median(ecrecover.clone()) / 1e3,
+        quantile(ecrecover.clone(), 0.0) / 1e3
+    );
+    println!(
+        "| call | least µs | median µs | p99 µs | ecrecovers (median) | gas (median) | gas (least) | pinned | pinned / measured |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|");
     let mut too_cheap = false;
     let mut points: Vec<(&'static str, usize, f64)> = Vec::new();
     for operation in &operations {
-        let ratios = operation.nanoseconds.iter().zip(&ecrecover).map(|(op, ec)| op / ec).collect();
+        let ratios = operation
+            .nanoseconds
+            .iter()
+            .zip(&ecrecover)
+            .map(|(op, ec)| op / ec)
+            .collect();
         let ratio = median(ratios);
         let least = quantile(operation.nanoseconds.clone(), 0.0);
         let least_ratio = least / quantile(ecrecover.clone(), 0.0);
@@ -67,7 +87,11 @@ fn main() {
         }
     }
     for line in ["registered", "with key", "ed25519"] {
-        let points: Vec<_> = points.iter().filter(|p| p.0 == line).map(|p| (p.1 as f64, p.2)).collect();
+        let points: Vec<_> = points
+            .iter()
+            .filter(|p| p.0 == line)
+            .map(|p| (p.1 as f64, p.2))
+            .collect();
         let (base, slope, r_squared) = fit(&points);
         println!("{line}: {base:.0} + {slope:.0}·n gas, R² {r_squared:.4}");
     }
@@ -82,14 +106,24 @@ fn operations() -> Vec<Operation> {
     let mut operations = vec![operation("ecrecover", None, ecrecover)];
     for count in INPUT_COUNTS {
         let (key, statement) = statement(count);
-        let context = Context::new(&[GenesisVerifyingKey { name: "bench".into(), development: true, key: key.clone() }]).expect("key may be used");
+        let context = Context::new(&[GenesisVerifyingKey {
+            name: "bench".into(),
+            development: true,
+            key: key.clone(),
+        }])
+        .expect("key may be used");
         let input = [&[0; 32][..], &statement].concat();
         operations.push(operation(
             &format!("groth16_verify n={count}"),
             Some(("registered", count)),
             move || call(GROTH16_VERIFY, &context, &input),
         ));
-        let input = [&U256::from(key.len()).to_be_bytes::<32>()[..], &key, &statement].concat();
+        let input = [
+            &U256::from(key.len()).to_be_bytes::<32>()[..],
+            &key,
+            &statement,
+        ]
+        .concat();
         let context = Context::default();
         operations.push(operation(
             &format!("groth16_verify_with_key n={count}"),

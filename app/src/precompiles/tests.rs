@@ -34,7 +34,11 @@ fn cases() -> Vec<Case> {
 }
 
 fn context(cases: &[Case]) -> Context {
-    let keys: Vec<_> = cases.iter().zip(0..).map(|(case, n)| named(n, &case.key)).collect();
+    let keys: Vec<_> = cases
+        .iter()
+        .zip(0..)
+        .map(|(case, n)| named(n, &case.key))
+        .collect();
     Context::new(&keys).expect("keys may be used")
 }
 
@@ -85,7 +89,10 @@ fn selectors_are_those_of_the_documentation() {
     ] {
         assert_eq!(selector, keccak256(signature)[..4]);
         let line = format!("| `{signature}` | `{}` |", hex::encode_prefixed(selector));
-        assert!(document.contains(&line), "docs/precompiles.md lacks: {line}");
+        assert!(
+            document.contains(&line),
+            "docs/precompiles.md lacks: {line}"
+        );
     }
 }
 
@@ -100,11 +107,26 @@ fn prices_are_those_of_the_documentation() {
         }
     };
     for price in [
-        format!("{} + {}·n", dots(REGISTERED.base_gas), dots(REGISTERED.input_gas)),
-        format!("{} + {}·n", dots(WITH_KEY.base_gas), dots(WITH_KEY.input_gas)),
-        format!("{} + {}·w", dots(ed25519::BASE_GAS), dots(ed25519::MESSAGE_WORD_GAS)),
+        format!(
+            "{} + {}·n",
+            dots(REGISTERED.base_gas),
+            dots(REGISTERED.input_gas)
+        ),
+        format!(
+            "{} + {}·n",
+            dots(WITH_KEY.base_gas),
+            dots(WITH_KEY.input_gas)
+        ),
+        format!(
+            "{} + {}·w",
+            dots(ed25519::BASE_GAS),
+            dots(ed25519::MESSAGE_WORD_GAS)
+        ),
     ] {
-        assert!(document.contains(&price), "docs/precompiles.md lacks: {price}");
+        assert!(
+            document.contains(&price),
+            "docs/precompiles.md lacks: {price}"
+        );
     }
 }
 
@@ -114,12 +136,19 @@ fn a_proof_verifies_by_index_by_id_and_with_its_key() {
     let context = context(&cases);
     for (index, case) in cases.iter().enumerate() {
         let gas = REGISTERED.of(case.input_count);
-        assert_eq!(call(GROTH16_VERIFY, &context, &by_index(index, case)), answer(gas, true));
+        assert_eq!(
+            call(GROTH16_VERIFY, &context, &by_index(index, case)),
+            answer(gas, true)
+        );
         let by_id = [&case.id[..], &case.statement].concat();
         assert_eq!(call(GROTH16_VERIFY, &context, &by_id), answer(gas, true));
         let gas = WITH_KEY.of(case.input_count);
         assert_eq!(
-            call(GROTH16_VERIFY_WITH_KEY, &Context::default(), &with_key(case)),
+            call(
+                GROTH16_VERIFY_WITH_KEY,
+                &Context::default(),
+                &with_key(case)
+            ),
             answer(gas, true)
         );
     }
@@ -130,7 +159,11 @@ fn a_false_proof_answers_zero_at_full_price() {
     let cases = cases();
     let context = context(&cases);
     for (index, case) in cases.iter().enumerate() {
-        let mut case = Case { statement: case.statement.clone(), key: case.key.clone(), ..*case };
+        let mut case = Case {
+            statement: case.statement.clone(),
+            key: case.key.clone(),
+            ..*case
+        };
         // The statement with its last input changed by one.
         *case.statement.last_mut().expect("not empty") ^= 1;
         assert_eq!(
@@ -150,9 +183,16 @@ fn a_cached_success_costs_what_a_fresh_one_costs() {
     let context = context(&cases);
     for address in [GROTH16_VERIFY, GROTH16_VERIFY_WITH_KEY] {
         for (index, case) in cases.iter().enumerate() {
-            let input = if address == GROTH16_VERIFY { by_index(index, case) } else { with_key(case) };
+            let input = if address == GROTH16_VERIFY {
+                by_index(index, case)
+            } else {
+                with_key(case)
+            };
             let fresh = call(address, &Context::new(&[]).expect("no keys"), &input);
-            let (first, second) = (call(address, &context, &input), call(address, &context, &input));
+            let (first, second) = (
+                call(address, &context, &input),
+                call(address, &context, &input),
+            );
             assert_eq!(first, second);
             if address == GROTH16_VERIFY_WITH_KEY {
                 assert_eq!(first, fresh);
@@ -188,7 +228,10 @@ fn gas_is_asked_before_any_point_is_read() {
     let gas = REGISTERED.of(cases[0].input_count);
     let run = find(&GROTH16_VERIFY).expect("in the table").run;
     assert_eq!(run(&context, &input, gas - 1), Outcome::OutOfGas);
-    assert_eq!(run(&context, &input, gas), revert::<InvalidPublicInput>(gas));
+    assert_eq!(
+        run(&context, &input, gas),
+        revert::<InvalidPublicInput>(gas)
+    );
 }
 
 #[test]
@@ -203,7 +246,10 @@ fn malformed_input_reverts_with_its_selector_and_takes_all_gas() {
         expect(&good[..length], revert::<InvalidLength>(GAS));
     }
     expect(&[&good[..], &[0]].concat(), revert::<InvalidLength>(GAS));
-    expect(&[&good[..], &[0; 32]].concat(), revert::<InvalidLength>(GAS));
+    expect(
+        &[&good[..], &[0; 32]].concat(),
+        revert::<InvalidLength>(GAS),
+    );
     expect(&by_index(3, &cases[0]), revert::<UnknownKey>(GAS));
     let mut unknown = good.clone();
     unknown[0] = 1;

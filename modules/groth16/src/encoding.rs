@@ -20,7 +20,10 @@ pub(crate) type Word = [u8; WORD_BYTES];
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EncodingError {
     /// A coordinate is q or more. `word` counts 32-byte words from the start of the point.
-    #[error("coordinate in word {word} is not below the field modulus: 0x{}", Hex(value))]
+    #[error(
+        "coordinate in word {word} is not below the field modulus: 0x{}",
+        Hex(value)
+    )]
     CoordinateNotCanonical { word: usize, value: [u8; 32] },
     /// The coordinates do not satisfy the curve equation.
     #[error("point is not on the curve")]

@@ -59,9 +59,7 @@ impl std::fmt::Display for KeyPoint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// Not 448 + 64·(n + 1) bytes for any n.
-    #[error(
-        "verifying key has {got_bytes} bytes, expected 448 + 64·(n + 1) for n public inputs"
-    )]
+    #[error("verifying key has {got_bytes} bytes, expected 448 + 64·(n + 1) for n public inputs")]
     Length { got_bytes: usize },
     /// No input, or more than [`PUBLIC_INPUT_COUNT_MAX`].
     #[error("verifying key has {got} public inputs, expected 1 to {PUBLIC_INPUT_COUNT_MAX}")]
@@ -246,11 +244,7 @@ impl VerifyingKey {
     }
 }
 
-fn g1(
-    point: KeyPoint,
-    bytes: &[u8; G1_BYTES],
-    identity: Identity,
-) -> Result<G1Affine, KeyError> {
+fn g1(point: KeyPoint, bytes: &[u8; G1_BYTES], identity: Identity) -> Result<G1Affine, KeyError> {
     read_g1(bytes, identity).map_err(|source| KeyError::Point { point, source })
 }
 

@@ -1,7 +1,10 @@
 //! Proofs and public inputs. Shapes: see the crate documentation.
 
 use crate::{
-    encoding::{EncodingError, G1_BYTES, G2_BYTES, Identity, WORD_BYTES, read_g1, read_g2, read_scalar, write_field, write_g1, write_g2},
+    encoding::{
+        EncodingError, G1_BYTES, G2_BYTES, Identity, WORD_BYTES, read_g1, read_g2, read_scalar,
+        write_field, write_g1, write_g2,
+    },
     key::{PUBLIC_INPUT_COUNT_MAX, TracedPoint},
 };
 use ark_bn254::{Fr, G1Affine};
@@ -69,7 +72,10 @@ pub enum InputError {
     #[error("{got} public inputs, at most {PUBLIC_INPUT_COUNT_MAX}")]
     TooMany { got: usize },
     /// An input is r or more. Its remainder mod r would verify too, under another name.
-    #[error("public input {index} is not below the scalar modulus: 0x{}", crate::encoding::Hex(value))]
+    #[error(
+        "public input {index} is not below the scalar modulus: 0x{}",
+        crate::encoding::Hex(value)
+    )]
     NotCanonical { index: usize, value: [u8; 32] },
 }
 

@@ -60,11 +60,7 @@ impl PreparedVerifyingKey {
     }
 
     /// Whether the proof proves the statement that the key and the inputs name.
-    pub fn verify(
-        &self,
-        proof: &Proof,
-        inputs: &PublicInputs,
-    ) -> Result<bool, InputCountMismatch> {
+    pub fn verify(&self, proof: &Proof, inputs: &PublicInputs) -> Result<bool, InputCountMismatch> {
         check_count(&self.key, inputs)?;
         let folded = to_affine(self.ic_multiples.sum(self.key.ic[0], &inputs.0));
         let [folded, c] = Evaluation::of([-folded, -proof.c]);

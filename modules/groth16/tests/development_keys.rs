@@ -6,6 +6,7 @@ use cloister_groth16::{PreparedVerifyingKey, Proof, PublicInputs, VerifyingKey};
 use common::{CIRCUITS, case, hex};
 use serde_json::Value;
 
+#[allow(clippy::disallowed_methods, reason = "tests read key files")]
 fn file(path: &str) -> Value {
     let path = format!("{}/../../genesis/keys/{path}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));

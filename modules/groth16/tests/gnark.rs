@@ -62,12 +62,18 @@ fn no_sampled_bit_of_the_other_statements_can_change() {
         for bit in (0..case.proof.len() * 8).step_by(61) {
             let mut proof = case.proof.clone();
             proof[bit / 8] ^= 1 << (bit % 8);
-            assert!(!accepts(&key, &proof, &case.inputs), "{circuit} proof bit {bit}");
+            assert!(
+                !accepts(&key, &proof, &case.inputs),
+                "{circuit} proof bit {bit}"
+            );
         }
         for bit in (0..case.inputs.len() * 8).step_by(97) {
             let mut inputs = case.inputs.clone();
             inputs[bit / 8] ^= 1 << (bit % 8);
-            assert!(!accepts(&key, &case.proof, &inputs), "{circuit} input bit {bit}");
+            assert!(
+                !accepts(&key, &case.proof, &inputs),
+                "{circuit} input bit {bit}"
+            );
         }
     }
 }
@@ -81,7 +87,11 @@ fn no_sampled_bit_of_a_key_can_change() {
         let mut key = case.key.clone();
         key[bit / 8] ^= 1 << (bit % 8);
         if let Ok(key) = VerifyingKey::parse(&key) {
-            assert_eq!(verify_unprepared(&key, &proof, &inputs), Ok(false), "bit {bit}");
+            assert_eq!(
+                verify_unprepared(&key, &proof, &inputs),
+                Ok(false),
+                "bit {bit}"
+            );
         }
     }
 }
@@ -107,7 +117,10 @@ fn refuses_an_input_plus_any_multiple_of_r() {
                 value = alias;
                 tried += 1;
             }
-            assert!(tried >= 4, "2^256 holds at least five aliases of every scalar");
+            assert!(
+                tried >= 4,
+                "2^256 holds at least five aliases of every scalar"
+            );
         }
     }
 }
@@ -167,7 +180,10 @@ fn a_key_accepts_no_other_circuits_proof() {
     for (index, own) in cases.iter().enumerate() {
         let key = prepared(own);
         for (other_index, other) in cases.iter().enumerate() {
-            assert_eq!(accepts(&key, &other.proof, &own.inputs), index == other_index);
+            assert_eq!(
+                accepts(&key, &other.proof, &own.inputs),
+                index == other_index
+            );
         }
     }
 }
@@ -193,7 +209,11 @@ fn refuses_published_keys_that_leave_inputs_unbound() {
             let mut inputs = case.inputs.clone();
             inputs[index * 32 + 31] ^= 1;
             let verdict = Ok(unbound.contains(&index));
-            assert_eq!(key.verify(&proof, &parse(&inputs)), verdict, "{circuit} {index}");
+            assert_eq!(
+                key.verify(&proof, &parse(&inputs)),
+                verdict,
+                "{circuit} {index}"
+            );
             assert_eq!(
                 verify_unprepared(key.key(), &proof, &parse(&inputs)),
                 verdict
@@ -202,7 +222,10 @@ fn refuses_published_keys_that_leave_inputs_unbound() {
         for bit in (0..case.proof.len() * 8).step_by(61) {
             let mut proof = case.proof.clone();
             proof[bit / 8] ^= 1 << (bit % 8);
-            assert!(!accepts(&key, &proof, &case.inputs), "{circuit} proof bit {bit}");
+            assert!(
+                !accepts(&key, &proof, &case.inputs),
+                "{circuit} proof bit {bit}"
+            );
         }
     }
 }

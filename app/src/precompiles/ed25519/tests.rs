@@ -3,7 +3,10 @@ use ed25519_consensus::SigningKey;
 
 fn signed(seed: u8, message: &[u8]) -> ([u8; 32], [u8; 64]) {
     let key = SigningKey::from([seed; 32]);
-    (key.verification_key().to_bytes(), key.sign(message).to_bytes())
+    (
+        key.verification_key().to_bytes(),
+        key.sign(message).to_bytes(),
+    )
 }
 
 fn hex32(text: &str) -> [u8; 32] {
@@ -96,7 +99,10 @@ fn charges_for_the_message_and_reverts_only_on_a_short_input() {
     let context = Context::default();
     assert_eq!(verify(&context, &input, gas), answer(gas, true));
     assert_eq!(verify(&context, &input, gas - 1), Outcome::OutOfGas);
-    assert_eq!(verify(&context, &[0; 96], 1_000_000), answer(BASE_GAS, false));
+    assert_eq!(
+        verify(&context, &[0; 96], 1_000_000),
+        answer(BASE_GAS, false)
+    );
     for length in [0, 31, 32, 95] {
         assert_eq!(
             verify(&context, &input[..length], 1_000_000),

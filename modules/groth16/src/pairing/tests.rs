@@ -30,12 +30,22 @@ const COFACTOR: [u64; 4] = [
 fn product_of_pairings_equals_the_librarys() {
     let rng = &mut rng();
     for _ in 0..4 {
-        let g1: Vec<_> = (0..3).map(|_| G1Projective::rand(rng).into_affine()).collect();
-        let g2: Vec<_> = (0..3).map(|_| G2Projective::rand(rng).into_affine()).collect();
-        let traces: Vec<_> = g2.iter().map(|q| Trace::of(q).expect("in the subgroup")).collect();
+        let g1: Vec<_> = (0..3)
+            .map(|_| G1Projective::rand(rng).into_affine())
+            .collect();
+        let g2: Vec<_> = (0..3)
+            .map(|_| G2Projective::rand(rng).into_affine())
+            .collect();
+        let traces: Vec<_> = g2
+            .iter()
+            .map(|q| Trace::of(q).expect("in the subgroup"))
+            .collect();
         let expected = Bn254::multi_pairing(&g1, &g2).0;
         let pairs: Vec<_> = g1.iter().copied().zip(&traces).collect();
-        assert_eq!(final_exponentiation(miller_loop(&pairs, &[])), Some(expected));
+        assert_eq!(
+            final_exponentiation(miller_loop(&pairs, &[])),
+            Some(expected)
+        );
         let [second, third] = Evaluation::of([g1[1], g1[2]]).map(|e| e.expect("not the identity"));
         let (fixed_second, fixed_third) = (traces[1].fix(), traces[2].fix());
         let product = miller_loop(
@@ -142,7 +152,8 @@ fn divide(value: ark_ff::BigInt<4>, by: u64) -> ark_ff::BigInt<4> {
     let mut remainder = 0u128;
     for index in (0..4).rev() {
         let part = (remainder << 64) | u128::from(value.0[index]);
-        quotient.0[index] = u64::try_from(part / u128::from(by)).expect("remainder is below the divisor");
+        quotient.0[index] =
+            u64::try_from(part / u128::from(by)).expect("remainder is below the divisor");
         remainder = part % u128::from(by);
     }
     assert_eq!(remainder, 0);

@@ -1,5 +1,12 @@
 //! Keys, proofs and inputs made by gnark, in the wire format.
-#![allow(dead_code, reason = "each test program uses its part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test program uses its part of this module"
+)]
+#![allow(clippy::disallowed_methods, reason = "tests read vector files")]
+
+pub mod simulated;
 
 use cloister_groth16::word_from_decimal;
 use serde_json::Value;
