@@ -1,3 +1,5 @@
+mod evm;
+
 use super::*;
 use alloy_primitives::{hex, keccak256};
 use cloister_groth16::{EncodingError, KeyError, KeyPoint};
