@@ -6,6 +6,7 @@
 
 pub mod document;
 mod error;
+mod options;
 mod sections;
 mod validate;
 

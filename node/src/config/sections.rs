@@ -147,14 +147,18 @@ section! {
 section! {
     /// Transaction pool.
     ["pool"] PoolConfig {
-        /// Executable transactions held, of all senders.
-        pending_max: usize = 10_000,
+        /// Transactions held, of all senders.
+        transactions_max: usize = 10_000,
         /// Transactions held that wait for an earlier nonce, of all senders.
         queued_max: usize = 2_048,
-        /// Executable transactions held of one sender.
-        pending_per_sender_max: usize = 1_024,
+        /// Executable transactions held of one sender; those that follow wait in its queue.
+        pending_per_sender_max: usize = 64,
         /// Transactions held of one sender that wait for an earlier nonce.
         queued_per_sender_max: usize = 64,
+        /// Memory for transactions, in MiB.
+        memory_mib_max: usize = 128,
+        /// Blocks after which a transaction that was not included is dropped.
+        lifetime_blocks: u64 = 10_800,
         /// Transactions that CometBFT holds for gossip. It asks about each of them again after every block.
         gossiped_max: usize = 5_000,
     }
@@ -169,8 +173,10 @@ section! {
         ws_address: Option<SocketAddr> = Some(SocketAddr::from(([127, 0, 0, 1], 8546))),
         /// Web origins that browsers may call from; ["*"] for any.
         cors_origins: Vec<String> = Vec::new(),
+        /// Names that a request's Host header may have besides localhost and addresses; ["*"] for any.
+        allowed_hosts: Vec<String> = Vec::new(),
         /// Largest request, in bytes.
-        request_bytes_max: u32 = 5 * 1024 * 1024,
+        request_bytes_max: u32 = 2 * 1024 * 1024,
         /// Largest response, in bytes.
         response_bytes_max: u32 = 25 * 1024 * 1024,
         /// Calls in one batch.

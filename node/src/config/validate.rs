@@ -115,7 +115,8 @@ pub(super) fn validate(config: &Config, errors: &mut Vec<ConfigError>) {
 
     let pool = &config.pool;
     for (key, value) in [
-        ("pool.pending_max", pool.pending_max),
+        ("pool.transactions_max", pool.transactions_max),
+        ("pool.memory_mib_max", pool.memory_mib_max),
         ("pool.queued_max", pool.queued_max),
         ("pool.pending_per_sender_max", pool.pending_per_sender_max),
         ("pool.queued_per_sender_max", pool.queued_per_sender_max),
@@ -128,6 +129,13 @@ pub(super) fn validate(config: &Config, errors: &mut Vec<ConfigError>) {
             "between 1 and 1000000",
         );
     }
+
+    rule(
+        pool.lifetime_blocks >= 1,
+        "pool.lifetime_blocks",
+        pool.lifetime_blocks.to_string(),
+        "at least 1",
+    );
 
     let rpc = &config.rpc;
     for (key, value) in [
