@@ -394,3 +394,6 @@ fn allocation(genesis: &Genesis) -> PostState {
         code: code_by_hash,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -290,3 +290,6 @@ fn block_roots(transactions: &[ExecutedTransaction]) -> (B256, B256) {
         },
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,5 +18,10 @@ pub mod registry;
 pub mod rejection;
 pub mod simulation;
 pub mod state;
+#[cfg(any(test, feature = "test-support"))]
+pub mod testing;
 pub mod transaction;
 pub mod trie;
+
+#[cfg(test)]
+mod vectors;

@@ -249,3 +249,6 @@ fn recover_authority(authorization: &SignedAuthorization) -> Option<Address> {
     let signature = authorization.signature().ok()?;
     recover_signer(&signature, authorization.signature_hash()).ok()
 }
+
+#[cfg(test)]
+mod tests;
