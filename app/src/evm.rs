@@ -700,3 +700,6 @@ impl<'a> MountedPrecompiles<'a> {
         )))
     }
 }
+
+#[cfg(test)]
+mod tests;

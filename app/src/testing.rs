@@ -146,8 +146,6 @@ impl TestChain {
         change: impl FnOnce(&mut Parameters),
         contracts: impl IntoIterator<Item = (Address, Bytes)>,
     ) -> Self {
-        let mut parameters = Parameters::new(CHAIN_ID);
-        change(&mut parameters);
         let system = [
             (
                 eip4788::BEACON_ROOTS_ADDRESS,
@@ -158,6 +156,16 @@ impl TestChain {
                 eip2935::HISTORY_STORAGE_CODE.clone(),
             ),
         ];
+        Self::without_system_contracts(change, system.into_iter().chain(contracts))
+    }
+
+    /// As [`Self::new`] with nothing but the keys and `contracts`.
+    pub fn without_system_contracts(
+        change: impl FnOnce(&mut Parameters),
+        contracts: impl IntoIterator<Item = (Address, Bytes)>,
+    ) -> Self {
+        let mut parameters = Parameters::new(CHAIN_ID);
+        change(&mut parameters);
         let mut genesis = Genesis {
             network: "test".to_owned(),
             development: true,
@@ -167,7 +175,7 @@ impl TestChain {
             verifying_keys: Vec::new(),
             alloc: BTreeMap::new(),
         };
-        for (address, code) in system.into_iter().chain(contracts) {
+        for (address, code) in contracts {
             let account = genesis.alloc.entry(address).or_default();
             account.nonce = Some(1);
             account.code = Some(code);
@@ -208,7 +216,9 @@ impl TestChain {
     /// Executes the next block without applying it.
     pub fn execute(&self, transactions: Vec<Bytes>) -> ExecutedBlock {
         self.app
-            .execute_block(&self.state, &self.head, &self.input(transactions), &|_| None)
+            .execute_block(&self.state, &self.head, &self.input(transactions), &|_| {
+                None
+            })
             .expect("a state in memory answers every read")
     }
 

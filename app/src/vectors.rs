@@ -41,7 +41,10 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
         let path = entry.expect("readable").path();
         if path.is_dir() {
             collect(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "json") {
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "json")
+        {
             found.push(path);
         }
     }

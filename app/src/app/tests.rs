@@ -51,7 +51,13 @@ fn assert_same(left: &ExecutedBlock, right: &ExecutedBlock) {
         block
             .transactions
             .iter()
-            .map(|executed| (executed.transaction.hash(), executed.receipt.clone(), executed.gas_used))
+            .map(|executed| {
+                (
+                    executed.transaction.hash(),
+                    executed.receipt.clone(),
+                    executed.gas_used,
+                )
+            })
             .collect()
     };
     assert_eq!(parts(left), parts(right));
@@ -71,7 +77,13 @@ fn prepare_skips_what_breaks_a_rule_and_what_then_has_a_gap() {
     ];
     let proposal = prepare(&chain, candidates, u64::MAX).unwrap();
     assert_eq!(proposal.transactions, [good]);
-    assert!(proposal.executed.results.iter().all(|result| result.code == 0));
+    assert!(
+        proposal
+            .executed
+            .results
+            .iter()
+            .all(|result| result.code == 0)
+    );
 }
 
 #[test]
@@ -94,7 +106,14 @@ fn prepare_counts_protobuf_framing() {
 
 #[test]
 fn framed_size_is_tag_length_and_bytes() {
-    for (length, framed) in [(0, 2), (1, 3), (127, 129), (128, 131), (16_383, 16_386), (16_384, 16_388)] {
+    for (length, framed) in [
+        (0, 2),
+        (1, 3),
+        (127, 129),
+        (128, 131),
+        (16_383, 16_386),
+        (16_384, 16_388),
+    ] {
         assert_eq!(framed_size(&vec![0; length].into()), framed, "{length}");
     }
 }
@@ -148,7 +167,10 @@ fn process_refuses_more_gas_than_the_block_has() {
             fault,
             ProposalFault::InvalidTransaction {
                 index: 1,
-                rejection: Rejection::BlockGasExhausted { left: 9_000, gas_limit: 21_000 }
+                rejection: Rejection::BlockGasExhausted {
+                    left: 9_000,
+                    gas_limit: 21_000
+                }
             }
         ),
         "{fault}"
@@ -165,11 +187,17 @@ fn refuses_a_wrong_height() {
             chain
                 .app
                 .process_proposal(&chain.state, &chain.head, &input, &nothing_known);
-        assert!(matches!(proposal, Err(ProposalFault::WrongHeight { parent: 0, .. })));
+        assert!(matches!(
+            proposal,
+            Err(ProposalFault::WrongHeight { parent: 0, .. })
+        ));
         let decided = chain
             .app
             .execute_block(&chain.state, &chain.head, &input, &nothing_known);
-        assert!(matches!(decided, Err(ConsensusFault::WrongHeight { parent: 0, .. })));
+        assert!(matches!(
+            decided,
+            Err(ConsensusFault::WrongHeight { parent: 0, .. })
+        ));
     }
 }
 
@@ -188,7 +216,10 @@ fn check_leaves_gaps_and_rising_base_fees_to_the_pool() {
     assert_eq!(check(&chain, key.transfer(9, STORE, 1)), Ok(()));
     assert_eq!(
         check(&chain, key.transfer(0, STORE, 1)),
-        Err(Rejection::NonceTooLow { expected: 1, got: 0 })
+        Err(Rejection::NonceTooLow {
+            expected: 1,
+            got: 0
+        })
     );
     let with_fee_cap = |max_fee_per_gas| {
         key.sign(TxEip1559 {
@@ -228,7 +259,10 @@ fn check_refuses_what_the_state_forbids() {
     let small = TestChain::new(|parameters| parameters.gas_limit = 100_000, []);
     assert_eq!(
         check(&small, poor.call(0, TxKind::Call(STORE), 0, Bytes::new())),
-        Err(Rejection::GasLimitAboveBlock { block: 100_000, gas_limit: 1_000_000 })
+        Err(Rejection::GasLimitAboveBlock {
+            block: 100_000,
+            gas_limit: 1_000_000
+        })
     );
 }
 
@@ -242,7 +276,9 @@ fn a_block_of_garbage_is_an_empty_block() {
         seed ^= seed << 17;
         seed
     };
-    let starts = [0x00, 0x01, 0x02, 0x03, 0x04, 0x80, 0xb8, 0xc0, 0xf8, 0xf9, 0xff];
+    let starts = [
+        0x00, 0x01, 0x02, 0x03, 0x04, 0x80, 0xb8, 0xc0, 0xf8, 0xf9, 0xff,
+    ];
     let garbage: Vec<Bytes> = (0..10_000)
         .map(|index: usize| {
             let length = (next() % 300) as usize;
@@ -271,7 +307,11 @@ fn outcome_is_the_same_on_one_thread_and_on_many() {
         .flat_map(|index| {
             (0..20).map(move |nonce| {
                 let key = TestKey::new(index);
-                let call = [B256::with_last_byte(nonce as u8), B256::with_last_byte(index as u8)].concat();
+                let call = [
+                    B256::with_last_byte(nonce as u8),
+                    B256::with_last_byte(index as u8),
+                ]
+                .concat();
                 match nonce % 3 {
                     0 => key.transfer(nonce, TestKey::new(index + nonce).address(), 7),
                     1 => key.call(nonce, TxKind::Call(STORE), 0, call),
@@ -305,9 +345,21 @@ fn outcome_is_the_same_on_one_thread_and_on_many() {
 /// One step of a random workload.
 #[derive(Debug, Clone)]
 enum Step {
-    Transfer { from: u64, to: u64, value_wei: u128, nonce_shift: u64 },
-    Store { from: u64, slot: u8, value: u8 },
-    Create { from: u64, fails: bool },
+    Transfer {
+        from: u64,
+        to: u64,
+        value_wei: u128,
+        nonce_shift: u64,
+    },
+    Store {
+        from: u64,
+        slot: u8,
+        value: u8,
+    },
+    Create {
+        from: u64,
+        fails: bool,
+    },
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -315,7 +367,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let shift = prop_oneof![9 => Just(0u64), 1 => 1..3u64];
     let step = prop_oneof![
         (0..6u64, 0..12u64, value, shift).prop_map(|(from, to, value_wei, nonce_shift)| {
-            Step::Transfer { from, to, value_wei, nonce_shift }
+            Step::Transfer {
+                from,
+                to,
+                value_wei,
+                nonce_shift,
+            }
         }),
         (0..6u64, 0..4u8, 0..3u8).prop_map(|(from, slot, value)| Step::Store { from, slot, value }),
         (0..6u64, any::<bool>()).prop_map(|(from, fails)| Step::Create { from, fails }),
@@ -333,7 +390,12 @@ fn signed(steps: &[Step], nonces: &mut BTreeMap<u64, u64>) -> Vec<Bytes> {
     steps
         .iter()
         .map(|step| match *step {
-            Step::Transfer { from, to, value_wei, nonce_shift } => {
+            Step::Transfer {
+                from,
+                to,
+                value_wei,
+                nonce_shift,
+            } => {
                 let (key, nonce) = next(from, nonce_shift);
                 key.transfer(nonce, TestKey::new(to).address(), value_wei)
             }
@@ -344,7 +406,11 @@ fn signed(steps: &[Step], nonces: &mut BTreeMap<u64, u64>) -> Vec<Bytes> {
             }
             Step::Create { from, fails } => {
                 let (key, nonce) = next(from, 0);
-                let code = if fails { hex!("60006000fd").to_vec() } else { hex!("600160005560016000f3").to_vec() };
+                let code = if fails {
+                    hex!("60006000fd").to_vec()
+                } else {
+                    hex!("600160005560016000f3").to_vec()
+                };
                 key.call(nonce, TxKind::Create, 3, code)
             }
         })

@@ -224,7 +224,8 @@ impl<'a> Overlay<'a> {
     ) -> Result<(), StateError> {
         for (slot, value) in slots {
             self.storage(address, slot)?;
-            self.entry(address)?.write_slots([(slot, value)].into_iter());
+            self.entry(address)?
+                .write_slots([(slot, value)].into_iter());
         }
         Ok(())
     }

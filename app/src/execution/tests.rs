@@ -32,7 +32,10 @@ fn rejection_of(chain: &TestChain, raw: Bytes) -> Rejection {
     assert_eq!((result.gas_wanted, result.gas_used), (0, 0));
     assert!(executed.transactions.is_empty());
     let empty = chain.execute(Vec::new());
-    assert_eq!(executed.header, empty.header, "a refused transaction changes nothing");
+    assert_eq!(
+        executed.header, empty.header,
+        "a refused transaction changes nothing"
+    );
     assert_eq!(executed.changes, empty.changes);
     rejection
 }
@@ -144,7 +147,10 @@ fn rejects_block_gas_exhausted() {
 fn rejects_gas_limit_above_block() {
     let chain = TestChain::new(|parameters| parameters.gas_limit = 500_000, []);
     assert_eq!(
-        rejection_of(&chain, key().call(0, TxKind::Call(CONTRACT), 0, Bytes::new())),
+        rejection_of(
+            &chain,
+            key().call(0, TxKind::Call(CONTRACT), 0, Bytes::new())
+        ),
         Rejection::GasLimitAboveBlock {
             block: 500_000,
             gas_limit: 1_000_000
@@ -180,7 +186,11 @@ fn self_transfer_keeps_the_balance() {
         let outcome = chain.run(vec![key().transfer(nonce, sender, value)]);
         assert!(outcome.block.transactions[0].receipt.status());
         balance -= fee;
-        assert_eq!(chain.account(sender).balance, U256::from(balance), "value {value}");
+        assert_eq!(
+            chain.account(sender).balance,
+            U256::from(balance),
+            "value {value}"
+        );
     }
 }
 
@@ -294,9 +304,15 @@ fn system_contracts_hold_parent_hashes() {
     let mut chain = TestChain::new(|_| {}, []);
     let genesis_hash = chain.head.hash_slow();
     let first = chain.run(Vec::new());
-    assert_eq!(chain.slot(HISTORY_STORAGE_ADDRESS, 0), genesis_hash.into());
+    assert_eq!(
+        chain.slot(HISTORY_STORAGE_ADDRESS, 0),
+        U256::from_be_bytes(genesis_hash.0)
+    );
     let second = chain.run(Vec::new());
-    assert_eq!(chain.slot(HISTORY_STORAGE_ADDRESS, 1), first.hash.into());
+    assert_eq!(
+        chain.slot(HISTORY_STORAGE_ADDRESS, 1),
+        U256::from_be_bytes(first.hash.0)
+    );
     // EIP-4788: a ring of 8191 by timestamp, times at i, roots at i + 8191.
     let index = second.block.header.timestamp % 8191;
     let root = second.block.header.parent_beacon_block_root.unwrap();
@@ -304,7 +320,10 @@ fn system_contracts_hold_parent_hashes() {
         chain.slot(BEACON_ROOTS_ADDRESS, index),
         U256::from(second.block.header.timestamp)
     );
-    assert_eq!(chain.slot(BEACON_ROOTS_ADDRESS, index + 8191), root.into());
+    assert_eq!(
+        chain.slot(BEACON_ROOTS_ADDRESS, index + 8191),
+        U256::from_be_bytes(root.0)
+    );
     assert_ne!(root, B256::ZERO);
 }
 
@@ -312,17 +331,15 @@ fn system_contracts_hold_parent_hashes() {
 fn blockhash_and_environment_reach_the_code() {
     // slot 0 = BLOCKHASH(NUMBER - 1), 1 = PREVRANDAO, 2 = TIMESTAMP, 3 = CHAINID, 4 = COINBASE, 5 = BASEFEE,
     // 6 = BLOBBASEFEE, 7 = GASLIMIT
-    let code = hex!(
-        "600143034060005544600155426002554660035541600455486005554a6006554560075500"
-    );
+    let code = hex!("600143034060005544600155426002554660035541600455486005554a6006554560075500");
     let mut chain = chain_with(code);
     let head_hash = chain.run(Vec::new()).hash;
     let outcome = chain.run(vec![key().call(0, TxKind::Call(CONTRACT), 0, Bytes::new())]);
     let header = &outcome.block.header;
     assert!(outcome.block.transactions[0].receipt.status());
     let expected = [
-        head_hash.into(),
-        header.mix_hash.into(),
+        U256::from_be_bytes(head_hash.0),
+        U256::from_be_bytes(header.mix_hash.0),
         U256::from(header.timestamp),
         U256::from(CHAIN_ID),
         U256::ZERO,
@@ -344,9 +361,14 @@ fn a_missing_block_hash_is_a_fault() {
     let raw = key().call(0, TxKind::Call(CONTRACT), 0, Bytes::new());
     let fault = chain
         .app
-        .execute_block(&chain.state, &chain.head, &chain.input(vec![raw]), &|_| None)
+        .execute_block(&chain.state, &chain.head, &chain.input(vec![raw]), &|_| {
+            None
+        })
         .unwrap_err();
-    assert_eq!(fault.to_string(), "state read failed: hash of block 1 is not stored");
+    assert_eq!(
+        fault.to_string(),
+        "state read failed: hash of block 1 is not stored"
+    );
 }
 
 /// EIP-6780 under Osaka, the old rule under Shanghai.
@@ -387,7 +409,10 @@ fn a_destroyed_account_can_be_funded_in_the_same_block() {
     ]);
     let account = chain.account(CONTRACT);
     assert_eq!(account.balance, U256::from(11));
-    assert_eq!((account.nonce, account.storage_root), (0, alloy_trie::EMPTY_ROOT_HASH));
+    assert_eq!(
+        (account.nonce, account.storage_root),
+        (0, alloy_trie::EMPTY_ROOT_HASH)
+    );
     assert_eq!(account.code_hash, alloy_primitives::KECCAK256_EMPTY);
 }
 
@@ -413,7 +438,12 @@ fn a_slot_set_and_reset_in_one_block_is_not_written() {
     // slot[0] = calldata[0]
     let mut chain = chain_with(hex!("60003560005500"));
     let set = |nonce, value| {
-        key().call(nonce, TxKind::Call(CONTRACT), 0, B256::with_last_byte(value).to_vec())
+        key().call(
+            nonce,
+            TxKind::Call(CONTRACT),
+            0,
+            B256::with_last_byte(value).to_vec(),
+        )
     };
     chain.run(vec![set(0, 1)]);
     let outcome = chain.run(vec![set(1, 2), set(2, 1)]);
@@ -428,7 +458,10 @@ fn a_slot_set_and_reset_in_one_block_is_not_written() {
             .all(|(address, _)| *address != contract)
     );
     chain.run(vec![set(3, 0)]);
-    assert_eq!(chain.account(CONTRACT).storage_root, alloy_trie::EMPTY_ROOT_HASH);
+    assert_eq!(
+        chain.account(CONTRACT).storage_root,
+        alloy_trie::EMPTY_ROOT_HASH
+    );
 }
 
 #[test]
@@ -463,14 +496,10 @@ fn an_authorization_delegates_and_a_second_clears() {
 #[test]
 fn a_touched_empty_authority_gives_no_refund() {
     let authority = TestKey::new(50);
-    let delegate = |nonce| {
-        key().delegate(nonce, CONTRACT, vec![authority.authorize(CONTRACT, 0)])
-    };
+    let delegate = |nonce| key().delegate(nonce, CONTRACT, vec![authority.authorize(CONTRACT, 0)]);
     let alone = TestChain::new(|_| {}, []).execute(vec![delegate(0)]);
-    let after_touch = TestChain::new(|_| {}, []).execute(vec![
-        key().transfer(0, authority.address(), 0),
-        delegate(1),
-    ]);
+    let after_touch = TestChain::new(|_| {}, [])
+        .execute(vec![key().transfer(0, authority.address(), 0), delegate(1)]);
     assert_eq!(
         alone.transactions[0].gas_used,
         after_touch.transactions[1].gas_used
@@ -499,18 +528,34 @@ fn evm_rejections_carry_the_numbers() {
 #[test]
 fn overlay_overrides_replace_code_and_storage() {
     let mut chain = chain_with(hex!("60003560005500"));
-    chain.run(vec![key().call(0, TxKind::Call(CONTRACT), 0, B256::with_last_byte(1).to_vec())]);
+    chain.run(vec![key().call(
+        0,
+        TxKind::Call(CONTRACT),
+        0,
+        B256::with_last_byte(1).to_vec(),
+    )]);
     let mut overlay = Overlay::new(&chain.state);
-    assert_eq!(overlay.storage(CONTRACT, U256::ZERO).unwrap(), U256::from(1));
+    assert_eq!(
+        overlay.storage(CONTRACT, U256::ZERO).unwrap(),
+        U256::from(1)
+    );
     overlay.wipe_storage(CONTRACT).unwrap();
     overlay
         .set_storage(CONTRACT, [(U256::from(3), U256::from(4))].into_iter())
         .unwrap();
-    overlay.set_code(CONTRACT, Bytes::from_static(&[0])).unwrap();
+    overlay
+        .set_code(CONTRACT, Bytes::from_static(&[0]))
+        .unwrap();
     assert_eq!(overlay.storage(CONTRACT, U256::ZERO).unwrap(), U256::ZERO);
-    assert_eq!(overlay.storage(CONTRACT, U256::from(3)).unwrap(), U256::from(4));
+    assert_eq!(
+        overlay.storage(CONTRACT, U256::from(3)).unwrap(),
+        U256::from(4)
+    );
     let record = overlay.account(CONTRACT).unwrap().unwrap();
-    assert_eq!(overlay.code(record.code_hash).unwrap(), Bytes::from_static(&[0]));
+    assert_eq!(
+        overlay.code(record.code_hash).unwrap(),
+        Bytes::from_static(&[0])
+    );
     assert_eq!(record.nonce, 1);
 }
 

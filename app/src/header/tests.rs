@@ -113,12 +113,20 @@ fn base_fees_of_the_execution_apis_chain() {
     let mut compared = 0;
     for pair in headers.windows(2) {
         if let (Some(_), Some(base_fee)) = (pair[0].base_fee_per_gas, pair[1].base_fee_per_gas) {
-            assert_eq!(next_base_fee(&ETHEREUM, &pair[0]), base_fee, "block {}", pair[1].number);
+            assert_eq!(
+                next_base_fee(&ETHEREUM, &pair[0]),
+                base_fee,
+                "block {}",
+                pair[1].number
+            );
             compared += 1;
         }
         assert_eq!(pair[0].hash_slow(), pair[1].parent_hash);
     }
-    println!("execution-apis chain: {} headers, {compared} base fees met", headers.len());
+    println!(
+        "execution-apis chain: {} headers, {compared} base fees met",
+        headers.len()
+    );
     assert!(compared > 0);
 }
 
@@ -159,7 +167,10 @@ fn header_names_parent_proposer_and_consensus_hashes() {
     );
     assert_eq!(header.requests_hash, Some(EMPTY_REQUESTS_HASH));
     assert_eq!(header.withdrawals_root, Some(EMPTY_ROOT_HASH));
-    assert_eq!((header.blob_gas_used, header.excess_blob_gas), (Some(0), Some(0)));
+    assert_eq!(
+        (header.blob_gas_used, header.excess_blob_gas),
+        (Some(0), Some(0))
+    );
     assert_eq!(first.hash, header.hash_slow());
     let second = chain.run(Vec::new());
     assert_eq!(
@@ -172,7 +183,10 @@ fn header_names_parent_proposer_and_consensus_hashes() {
 #[test]
 fn requests_hash_is_sha256_of_nothing() {
     use sha2::Digest;
-    assert_eq!(EMPTY_REQUESTS_HASH.as_slice(), &sha2::Sha256::digest([])[..]);
+    assert_eq!(
+        EMPTY_REQUESTS_HASH.as_slice(),
+        &sha2::Sha256::digest([])[..]
+    );
 }
 
 #[test]
@@ -185,7 +199,11 @@ fn fields_appear_with_their_fork() {
     ] {
         let mut chain = TestChain::new(|parameters| parameters.fork = fork, []);
         let header = chain.run(Vec::new()).block.header;
-        assert_eq!(header.parent_beacon_block_root.is_some(), cancun, "{fork:?}");
+        assert_eq!(
+            header.parent_beacon_block_root.is_some(),
+            cancun,
+            "{fork:?}"
+        );
         assert_eq!(header.blob_gas_used.is_some(), cancun, "{fork:?}");
         assert_eq!(header.requests_hash.is_some(), prague, "{fork:?}");
         let mut bytes = Vec::new();

@@ -120,7 +120,11 @@ fn rejects_undecodable() {
 #[test]
 fn rejects_trailing_bytes() {
     let key = TestKey::new(0);
-    for raw in [key.sign(legacy()), key.sign(dynamic()), key.sign(set_code())] {
+    for raw in [
+        key.sign(legacy()),
+        key.sign(dynamic()),
+        key.sign(set_code()),
+    ] {
         let longer = [&raw[..], &[0]].concat();
         assert!(matches!(decode(longer), Err(Rejection::Undecodable(_))));
     }
@@ -416,7 +420,11 @@ fn ethereum_transaction_tests() {
                     (Err(_), true) => met += 1,
                     (Ok(transaction), false) => {
                         let text = |field: &str| expected[field].as_str().expect("text").to_owned();
-                        assert_eq!(format!("{:?}", transaction.sender()), text("sender"), "{name}");
+                        assert_eq!(
+                            format!("{:?}", transaction.sender()),
+                            text("sender"),
+                            "{name}"
+                        );
                         assert_eq!(format!("{:?}", transaction.hash()), text("hash"), "{name}");
                         let (gas, _) = evm::intrinsic_gas(fork, transaction);
                         let expected_gas: U256 = text("intrinsicGas").parse().expect("number");
