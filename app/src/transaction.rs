@@ -198,6 +198,7 @@ fn undecodable(error: Eip2718Error) -> Rejection {
             }
             Error::UnexpectedString => "expected input list",
             Error::UnexpectedList => "expected input string or byte",
+            Error::Custom(reason) => reason,
             _ => "malformed transaction",
         },
         _ => "malformed transaction",

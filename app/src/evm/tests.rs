@@ -1,4 +1,5 @@
 mod differential;
+mod precompile_vectors;
 mod state_tests;
 
 use super::*;

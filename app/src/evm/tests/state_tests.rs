@@ -18,13 +18,22 @@ use rayon::prelude::*;
 use serde_json::Value;
 use std::path::Path;
 
-/// Entries that differ on purpose or by rule; each would fail this test if it began to pass.
-const DIFFERS: &[&str] = &[];
+/// Entries that differ; each fails this test when it begins to pass. Both create a contract over an account that has
+/// storage but neither nonce nor code, which EIP-7610 refuses and revm does not. No transaction can make such an account.
+const DIFFERS: &[&str] = &[
+    "dynamicAccountOverwriteEmpty_Paris",
+    "RevertInCreateInInit_Paris",
+];
+
+/// These call EIP-2537 as an early draft had it: nine addresses from 0x0b to 0x13 and other prices. Prague has seven;
+/// their vectors are in `precompile_vectors`.
+const DRAFT_FOLDER: &str = "stEIP2537";
 
 #[derive(Default)]
 struct Tally {
     passed: usize,
     blob: usize,
+    draft: usize,
     failed: Vec<String>,
 }
 
@@ -44,14 +53,17 @@ fn ethereum_state_tests() {
     for tally in tallies {
         total.passed += tally.passed;
         total.blob += tally.blob;
+        total.draft += tally.draft;
         total.failed.extend(tally.failed);
     }
     println!(
-        "state tests: {} files, {} passed, {} failed, {} not run (blob transactions, which this chain refuses)",
+        "state tests: {} files, {} passed, {} differ (known), {} not run (blob transactions, which this chain refuses), \
+         {} not run (a draft of EIP-2537)",
         files.len(),
         total.passed,
         total.failed.len(),
-        total.blob
+        total.blob,
+        total.draft
     );
     let unexpected: Vec<_> = total
         .failed
@@ -81,6 +93,10 @@ fn run_file(file: &Path) -> Tally {
                 continue;
             };
             for (index, expected) in entries.as_array().expect("entries").iter().enumerate() {
+                if file.iter().any(|part| part == DRAFT_FOLDER) {
+                    tally.draft += 1;
+                    continue;
+                }
                 if case["transaction"].get("blobVersionedHashes").is_some() {
                     tally.blob += 1;
                     continue;
