@@ -6,6 +6,7 @@
 //! [`GenesisBuilder`] makes a [`Genesis`], [`Genesis::to_json`] writes it, [`Genesis::parse`] reads it back and checks
 //! everything at once, [`Genesis::to_cometbft_json`] writes the other file.
 
+pub mod abi;
 mod builder;
 mod cometbft;
 pub mod contracts;
