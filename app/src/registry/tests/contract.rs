@@ -749,6 +749,7 @@ fn a_proposal_lapses() {
     assert_eq!(expires, consortium.chain.head.number + lifetime);
     consortium.chain.head.number = expires - 1;
     consortium.succeeds(2, &vote(1));
+    consortium.chain.run(Vec::new());
     consortium.refuses(3, &vote(1), Abi::Lapsed { id: U256::from(1) });
 }
 

@@ -1,4 +1,4 @@
-//mod contract;
+mod contract;
 mod downtime;
 mod evidence;
 mod model;
