@@ -82,7 +82,10 @@ impl Fees {
         match self {
             Self::Absent => true,
             Self::Legacy { price_wei } => price_wei == 0,
-            Self::Dynamic { fee_cap_wei, tip_wei } => fee_cap_wei == 0 && tip_wei == 0,
+            Self::Dynamic {
+                fee_cap_wei,
+                tip_wei,
+            } => fee_cap_wei == 0 && tip_wei == 0,
         }
     }
 }
@@ -150,7 +153,9 @@ pub struct Limits<'a> {
 
 impl std::fmt::Debug for Limits<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Limits").field("gas_max", &self.gas_max).finish_non_exhaustive()
+        f.debug_struct("Limits")
+            .field("gas_max", &self.gas_max)
+            .finish_non_exhaustive()
     }
 }
 
@@ -211,7 +216,11 @@ pub enum SimulationError {
 
 impl From<StateError> for SimulationError {
     fn from(error: StateError) -> Self {
-        if error.0.is::<Stopped>() { Self::Stopped } else { Self::State(error) }
+        if error.0.is::<Stopped>() {
+            Self::Stopped
+        } else {
+            Self::State(error)
+        }
     }
 }
 
@@ -232,7 +241,9 @@ pub struct Scene<'a> {
 
 impl std::fmt::Debug for Scene<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scene").field("height", &self.header.number).finish_non_exhaustive()
+        f.debug_struct("Scene")
+            .field("height", &self.header.number)
+            .finish_non_exhaustive()
     }
 }
 
@@ -280,7 +291,11 @@ impl<'a> Machine<'a> {
                 return Err(SimulationError::NotAPrecompile { address: *address });
             }
         }
-        Ok(Self { evm, block, chain_id: parameters.chain_id })
+        Ok(Self {
+            evm,
+            block,
+            chain_id: parameters.chain_id,
+        })
     }
 
     fn run(&mut self, request: &CallRequest, gas_limit: u64) -> Result<Simulated, SimulationError> {
@@ -303,7 +318,9 @@ impl<'a> Machine<'a> {
             gas_used: gas.tx_gas_used(),
             gas_peak: gas.total_gas_spent().max(gas.floor_gas()),
             ending: match result {
-                evm::ExecutionResult::Success { output, .. } => Ending::Success { output: output.into_data() },
+                evm::ExecutionResult::Success { output, .. } => Ending::Success {
+                    output: output.into_data(),
+                },
                 evm::ExecutionResult::Revert { output, .. } => Ending::Revert { output },
                 evm::ExecutionResult::Halt { reason, .. } => Ending::Halt(reason),
             },
@@ -312,7 +329,11 @@ impl<'a> Machine<'a> {
 }
 
 fn environment(header: &Header, overrides: &BlockOverride, fees: Fees) -> BlockEnvironment {
-    let base_fee_wei = if fees.is_free() { 0 } else { header.base_fee_per_gas.unwrap_or_default() };
+    let base_fee_wei = if fees.is_free() {
+        0
+    } else {
+        header.base_fee_per_gas.unwrap_or_default()
+    };
     BlockEnvironment {
         number: overrides.number.unwrap_or(header.number),
         timestamp: overrides.timestamp.unwrap_or(header.timestamp),

@@ -26,8 +26,16 @@ pub fn create_access_list(
     request: &CallRequest,
 ) -> Result<AccessListOutcome, SimulationError> {
     let guard = Guard::new(scene);
-    let mut machine = Machine::new(scene, &guard, request.fees, Watch::noting(scene.limits.stop))?;
-    let gas_limit = request.gas_limit.unwrap_or(scene.limits.gas_max).min(scene.limits.gas_max);
+    let mut machine = Machine::new(
+        scene,
+        &guard,
+        request.fees,
+        Watch::noting(scene.limits.stop),
+    )?;
+    let gas_limit = request
+        .gas_limit
+        .unwrap_or(scene.limits.gas_max)
+        .min(scene.limits.gas_max);
     let warm = warm_anyway(&mut machine, request)?;
     let mut list = touched_by(request.access_list.as_ref());
     let mut request = request.clone();
@@ -43,7 +51,11 @@ pub fn create_access_list(
         round = round.saturating_add(1);
         if touched == list || round == ROUNDS_MAX {
             let access_list = to_access_list(&list);
-            return Ok(AccessListOutcome { access_list, gas_used: run.gas_used, ending: run.ending });
+            return Ok(AccessListOutcome {
+                access_list,
+                gas_used: run.gas_used,
+                ending: run.ending,
+            });
         }
         list = touched;
     }
@@ -57,19 +69,29 @@ fn warm_anyway(
     let callee = match request.to {
         Some(to) => to,
         None => {
-            let nonce = machine.evm.overlay().account(request.from)?.unwrap_or_default().nonce;
+            let nonce = machine
+                .evm
+                .overlay()
+                .account(request.from)?
+                .unwrap_or_default()
+                .nonce;
             request.from.create(nonce)
         }
     };
-    let authorities =
-        request.authorization_list.iter().filter_map(|signed| signed.recover_authority().ok());
+    let authorities = request
+        .authorization_list
+        .iter()
+        .filter_map(|signed| signed.recover_authority().ok());
     Ok(authorities.chain([request.from, callee]).collect())
 }
 
 fn touched_by(list: Option<&AccessList>) -> Touched {
     let mut touched = Touched::new();
     for item in list.map(|list| &list.0).into_iter().flatten() {
-        touched.entry(item.address).or_default().extend(&item.storage_keys);
+        touched
+            .entry(item.address)
+            .or_default()
+            .extend(&item.storage_keys);
     }
     touched
 }

@@ -128,7 +128,12 @@ fn affordable_gas(
     if cap_wei.is_zero() {
         return Ok(None);
     }
-    let balance = machine.evm.overlay().account(request.from)?.unwrap_or_default().balance;
+    let balance = machine
+        .evm
+        .overlay()
+        .account(request.from)?
+        .unwrap_or_default()
+        .balance;
     let left = balance
         .checked_sub(request.value)
         .ok_or(SimulationError::InsufficientFundsForTransfer)?;

@@ -26,7 +26,11 @@ impl<'a> Guard<'a> {
     }
 
     fn go_on(&self) -> Result<(), StateError> {
-        if (self.stop)() { Err(StateError(Arc::new(Stopped))) } else { Ok(()) }
+        if (self.stop)() {
+            Err(StateError(Arc::new(Stopped)))
+        } else {
+            Ok(())
+        }
     }
 }
 

@@ -27,12 +27,22 @@ pub(super) struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     pub(super) const fn new(stop: &'a (dyn Fn() -> bool + Sync)) -> Self {
-        Self { stop, steps: 0, stopped: false, touched: None }
+        Self {
+            stop,
+            steps: 0,
+            stopped: false,
+            touched: None,
+        }
     }
 
     /// Notes addresses and slots as well.
     pub(super) const fn noting(stop: &'a (dyn Fn() -> bool + Sync)) -> Self {
-        Self { stop, steps: 0, stopped: false, touched: Some(Touched::new()) }
+        Self {
+            stop,
+            steps: 0,
+            stopped: false,
+            touched: Some(Touched::new()),
+        }
     }
 
     pub(super) const fn stopped(&self) -> bool {
@@ -46,7 +56,11 @@ impl<'a> Watch<'a> {
 }
 
 impl<'a> Inspector<InspectedContext<'a>, EthInterpreter> for Watch<'_> {
-    fn step(&mut self, interpreter: &mut Interpreter<EthInterpreter>, _: &mut InspectedContext<'a>) {
+    fn step(
+        &mut self,
+        interpreter: &mut Interpreter<EthInterpreter>,
+        _: &mut InspectedContext<'a>,
+    ) {
         self.steps = self.steps.wrapping_add(1);
         if self.stopped || (self.steps.is_multiple_of(STEPS_BETWEEN_LOOKS) && (self.stop)()) {
             // Every outer frame meets this too, so the whole call unwinds at once.
@@ -67,7 +81,10 @@ fn note(touched: &mut Touched, interpreter: &Interpreter<EthInterpreter>) {
         opcode::SLOAD | opcode::SSTORE => {
             if let Some(slot) = operand(0) {
                 let contract = interpreter.input.target_address();
-                touched.entry(contract).or_default().insert(B256::from(slot));
+                touched
+                    .entry(contract)
+                    .or_default()
+                    .insert(B256::from(slot));
             }
         }
         opcode::BALANCE

@@ -23,10 +23,17 @@ pub(super) fn state_fault(error: StateError) -> RpcError {
     RpcError::Internal(error.to_string())
 }
 
-fn account(context: &Context, arguments: &Arguments, block_index: usize) -> Result<Account, RpcError> {
+fn account(
+    context: &Context,
+    arguments: &Arguments,
+    block_index: usize,
+) -> Result<Account, RpcError> {
     let address: Address = arguments.required(0)?;
     let state = context.state(arguments.optional(block_index)?.unwrap_or_default())?;
-    Ok(state.account(HashedAddress::from(address)).map_err(state_fault)?.unwrap_or_default())
+    Ok(state
+        .account(HashedAddress::from(address))
+        .map_err(state_fault)?
+        .unwrap_or_default())
 }
 
 pub(super) fn balance(context: &Context, arguments: &Arguments) -> Answer {
@@ -36,7 +43,10 @@ pub(super) fn balance(context: &Context, arguments: &Arguments) -> Answer {
 pub(super) fn code(context: &Context, arguments: &Arguments) -> Answer {
     let address: Address = arguments.required(0)?;
     let state = context.state(arguments.optional(1)?.unwrap_or_default())?;
-    let account = state.account(HashedAddress::from(address)).map_err(state_fault)?.unwrap_or_default();
+    let account = state
+        .account(HashedAddress::from(address))
+        .map_err(state_fault)?
+        .unwrap_or_default();
     if account.code_hash == KECCAK256_EMPTY {
         return answer(&Bytes::new());
     }
@@ -45,10 +55,12 @@ pub(super) fn code(context: &Context, arguments: &Arguments) -> Answer {
 
 pub(super) fn storage_at(context: &Context, arguments: &Arguments) -> Answer {
     let address: Address = arguments.required(0)?;
-    let slot: Slot = arguments.required(1)?;
+    let slot =
+        Slot::parse(&arguments.required::<String>(1)?).map_err(RpcError::InvalidParameters)?;
     let state = context.state(arguments.optional(2)?.unwrap_or_default())?;
-    let value =
-        state.storage(HashedAddress::from(address), HashedSlot::from(slot.number)).map_err(state_fault)?;
+    let value = state
+        .storage(HashedAddress::from(address), HashedSlot::from(slot.number))
+        .map_err(state_fault)?;
     answer(&B256::from(value))
 }
 
@@ -61,16 +73,24 @@ pub(super) fn transaction_count(context: &Context, arguments: &Arguments) -> Ans
         BlockReference::Tag(_) | BlockReference::Hash(_) => None,
     };
     let state = context.state(reference)?;
-    let committed = state.account(HashedAddress::from(address)).map_err(state_fault)?.unwrap_or_default().nonce;
+    let committed = state
+        .account(HashedAddress::from(address))
+        .map_err(state_fault)?
+        .unwrap_or_default()
+        .nonce;
     // A block may have been committed between the two reads: the larger one is the newer.
-    answer(&U64::from(pooled.map_or(committed, |pooled| pooled.max(committed))))
+    answer(&U64::from(
+        pooled.map_or(committed, |pooled| pooled.max(committed)),
+    ))
 }
 
 pub(super) fn proof(context: &Context, arguments: &Arguments) -> Answer {
     let address: Address = arguments.required(0)?;
     let slots: Vec<Slot> = arguments.required(1)?;
     if slots.len() > PROOF_SLOTS_MAX {
-        return Err(RpcError::InvalidParameters(format!("too many keys (max {PROOF_SLOTS_MAX})")));
+        return Err(RpcError::InvalidParameters(format!(
+            "too many keys (max {PROOF_SLOTS_MAX})"
+        )));
     }
     let height = context.state_height(arguments.optional(2)?.unwrap_or_default())?;
     let numbers: Vec<_> = slots.iter().map(|slot| slot.number).collect();

@@ -11,15 +11,28 @@ use cloister_app::transaction::Transaction;
 pub(crate) fn block(block: &StoredBlock, full: bool) -> rpc::Block {
     let transactions = if full {
         let indices = 0..block.transactions.len();
-        rpc::BlockTransactions::Full(indices.filter_map(|index| transaction(block, index)).collect())
+        rpc::BlockTransactions::Full(
+            indices
+                .filter_map(|index| transaction(block, index))
+                .collect(),
+        )
     } else {
-        rpc::BlockTransactions::Hashes(block.transactions.iter().map(|transaction| transaction.hash()).collect())
+        rpc::BlockTransactions::Hashes(
+            block
+                .transactions
+                .iter()
+                .map(|transaction| transaction.hash())
+                .collect(),
+        )
     };
     rpc::Block {
         header: header(block),
         uncles: Vec::new(),
         transactions,
-        withdrawals: block.header.withdrawals_root.map(|_| alloy_eips::eip4895::Withdrawals::default()),
+        withdrawals: block
+            .header
+            .withdrawals_root
+            .map(|_| alloy_eips::eip4895::Withdrawals::default()),
     }
 }
 
@@ -61,7 +74,10 @@ pub(crate) fn pending_transaction(transaction: &Transaction) -> rpc::Transaction
 }
 
 /// All receipts of a block. `receipts` has one entry for each transaction.
-pub(crate) fn receipts(block: &StoredBlock, receipts: &[ReceiptEnvelope]) -> Vec<rpc::TransactionReceipt> {
+pub(crate) fn receipts(
+    block: &StoredBlock,
+    receipts: &[ReceiptEnvelope],
+) -> Vec<rpc::TransactionReceipt> {
     let mut first_log_index = 0;
     let indices = 0..receipts.len();
     indices
@@ -84,7 +100,11 @@ pub(crate) fn receipt(
 
 /// Logs of the block before transaction `index`: their index counts over the whole block.
 pub(crate) fn first_log_index(receipts: &[ReceiptEnvelope], index: usize) -> u64 {
-    receipts.iter().take(index).map(|receipt| receipt.logs().len() as u64).sum()
+    receipts
+        .iter()
+        .take(index)
+        .map(|receipt| receipt.logs().len() as u64)
+        .sum()
 }
 
 fn receipt_from(
@@ -95,7 +115,9 @@ fn receipt_from(
 ) -> Option<rpc::TransactionReceipt> {
     let transaction = block.transactions.get(index)?;
     let receipt = receipts.get(index)?;
-    let before = index.checked_sub(1).map_or(0, |previous| receipts[previous].cumulative_gas_used());
+    let before = index
+        .checked_sub(1)
+        .map_or(0, |previous| receipts[previous].cumulative_gas_used());
     let mut log_index = first_log_index;
     let inner = receipt.clone().map_logs(|inner| {
         let shown = log(block, transaction, index, log_index, inner);
@@ -109,7 +131,9 @@ fn receipt_from(
         block_hash: Some(block.hash),
         block_number: Some(block.header.number),
         gas_used: receipt.cumulative_gas_used().saturating_sub(before),
-        effective_gas_price: transaction.envelope().effective_gas_price(block.header.base_fee_per_gas),
+        effective_gas_price: transaction
+            .envelope()
+            .effective_gas_price(block.header.base_fee_per_gas),
         blob_gas_used: None,
         blob_gas_price: None,
         from: transaction.sender(),
@@ -140,5 +164,7 @@ pub(crate) fn log(
 
 fn created_address(transaction: &Transaction) -> Option<Address> {
     let envelope = transaction.envelope();
-    envelope.is_create().then(|| transaction.sender().create(envelope.nonce()))
+    envelope
+        .is_create()
+        .then(|| transaction.sender().create(envelope.nonce()))
 }

@@ -19,7 +19,11 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// At most `max` arguments; absent and `null` parameters are no arguments.
     pub(crate) fn parse(params: &Params<'_>, max: usize) -> Result<Self, RpcError> {
-        let Some(text) = params.as_str().map(str::trim).filter(|text| !text.is_empty() && *text != "null") else {
+        let Some(text) = params
+            .as_str()
+            .map(str::trim)
+            .filter(|text| !text.is_empty() && *text != "null")
+        else {
             return Ok(Self { values: Vec::new() });
         };
         if !text.starts_with('[') {
@@ -28,12 +32,15 @@ impl Arguments {
         let mut reader = serde_json::Deserializer::from_str(text);
         let values = serde::Deserializer::deserialize_seq(&mut reader, CappedArray { max })
             .map_err(|error| RpcError::InvalidParameters(error.to_string()))?;
-        values.map_or(Err(RpcError::TooManyArguments { max }), |values| Ok(Self { values }))
+        values.map_or(Err(RpcError::TooManyArguments { max }), |values| {
+            Ok(Self { values })
+        })
     }
 
     /// The argument at `index`, which must be there.
     pub(crate) fn required<T: FromArgument>(&self, index: usize) -> Result<T, RpcError> {
-        self.optional(index)?.ok_or(RpcError::MissingArgument { index })
+        self.optional(index)?
+            .ok_or(RpcError::MissingArgument { index })
     }
 
     /// The argument at `index`, unless it is absent or null.
@@ -86,14 +93,19 @@ pub(crate) struct Fields<'a>(&'a serde_json::Map<String, Value>);
 
 impl<'a> Fields<'a> {
     pub(crate) fn of(value: &'a Value) -> Result<Self, String> {
-        value.as_object().map(Self).ok_or_else(|| expected("an object", value))
+        value
+            .as_object()
+            .map(Self)
+            .ok_or_else(|| expected("an object", value))
     }
 
     /// The field, unless it is absent or null.
     pub(crate) fn get<T: FromArgument>(&self, name: &str) -> Result<Option<T>, String> {
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => T::from_argument(value).map(Some).map_err(|reason| format!("{name}: {reason}")),
+            Some(value) => T::from_argument(value)
+                .map(Some)
+                .map_err(|reason| format!("{name}: {reason}")),
         }
     }
 
@@ -108,7 +120,8 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn need<T: FromArgument>(&self, name: &str) -> Result<T, String> {
-        self.get(name)?.ok_or_else(|| format!("missing required field '{name}'"))
+        self.get(name)?
+            .ok_or_else(|| format!("missing required field '{name}'"))
     }
 
     /// All entries, in order of their names.
@@ -130,7 +143,9 @@ fn expected(what: &str, found: &Value) -> String {
 }
 
 fn text(value: &Value) -> Result<&str, String> {
-    value.as_str().ok_or_else(|| expected("a hex string", value))
+    value
+        .as_str()
+        .ok_or_else(|| expected("a hex string", value))
 }
 
 /// Digits after `0x`, all of them hexadecimal.
@@ -142,7 +157,11 @@ fn digits(text: &str) -> Result<&str, String> {
         .strip_prefix("0x")
         .or_else(|| text.strip_prefix("0X"))
         .ok_or("hex string without 0x prefix")?;
-    if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) { Ok(digits) } else { Err("invalid hex string".into()) }
+    if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        Ok(digits)
+    } else {
+        Err("invalid hex string".into())
+    }
 }
 
 fn quantity(text: &str, bits_max: usize) -> Result<U256, String> {
@@ -153,8 +172,12 @@ fn quantity(text: &str, bits_max: usize) -> Result<U256, String> {
     if digits.len() > 1 && digits.starts_with('0') {
         return Err("hex number with leading zero digits".into());
     }
-    let number = (digits.len() <= 64).then(|| U256::from_str_radix(digits, 16).ok()).flatten();
-    number.filter(|number| number.bit_len() <= bits_max).ok_or_else(|| format!("hex number > {bits_max} bits"))
+    let number = (digits.len() <= 64)
+        .then(|| U256::from_str_radix(digits, 16).ok())
+        .flatten();
+    number
+        .filter(|number| number.bit_len() <= bits_max)
+        .ok_or_else(|| format!("hex number > {bits_max} bits"))
 }
 
 fn bytes(text: &str) -> Result<Bytes, String> {
@@ -162,13 +185,19 @@ fn bytes(text: &str) -> Result<Bytes, String> {
     if digits.len() % 2 == 1 {
         return Err("hex string of odd length".into());
     }
-    hex::decode(digits).map(Bytes::from).map_err(|error| error.to_string())
+    hex::decode(digits)
+        .map(Bytes::from)
+        .map_err(|error| error.to_string())
 }
 
 fn fixed<const N: usize>(text: &str, what: &str) -> Result<[u8; N], String> {
     let digits = digits(text)?;
     if digits.len() != 2 * N {
-        return Err(format!("hex string has length {}, want {} for {what}", digits.len(), 2 * N));
+        return Err(format!(
+            "hex string has length {}, want {} for {what}",
+            digits.len(),
+            2 * N
+        ));
     }
     let mut out = [0; N];
     hex::decode_to_slice(digits, &mut out).map_err(|error| error.to_string())?;
@@ -201,7 +230,10 @@ impl FromArgument for bool {
 
 impl FromArgument for String {
     fn from_argument(value: &Value) -> Result<Self, String> {
-        value.as_str().map(Self::from).ok_or_else(|| expected("a string", value))
+        value
+            .as_str()
+            .map(Self::from)
+            .ok_or_else(|| expected("a string", value))
     }
 }
 
@@ -225,11 +257,15 @@ impl FromArgument for B256 {
 
 impl<T: FromArgument> FromArgument for Vec<T> {
     fn from_argument(value: &Value) -> Result<Self, String> {
-        let values = value.as_array().ok_or_else(|| expected("an array", value))?;
+        let values = value
+            .as_array()
+            .ok_or_else(|| expected("an array", value))?;
         values
             .iter()
             .enumerate()
-            .map(|(index, value)| T::from_argument(value).map_err(|reason| format!("index {index}: {reason}")))
+            .map(|(index, value)| {
+                T::from_argument(value).map_err(|reason| format!("index {index}: {reason}"))
+            })
             .collect()
     }
 }
@@ -245,7 +281,10 @@ impl FromArgument for LooseNumber {
         }
         let text = text(value)?;
         if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return text.parse().map(Self).map_err(|_| "number > 64 bits".into());
+            return text
+                .parse()
+                .map(Self)
+                .map_err(|_| "number > 64 bits".into());
         }
         u64::from_argument(value).map(Self)
     }
@@ -257,7 +296,10 @@ pub(crate) struct Percentile(pub(crate) f64);
 
 impl FromArgument for Percentile {
     fn from_argument(value: &Value) -> Result<Self, String> {
-        value.as_f64().map(Self).ok_or_else(|| expected("a number", value))
+        value
+            .as_f64()
+            .map(Self)
+            .ok_or_else(|| expected("a number", value))
     }
 }
 
@@ -270,12 +312,16 @@ pub(crate) struct Slot {
     pub(crate) full_width: bool,
 }
 
-impl FromArgument for Slot {
-    fn from_argument(value: &Value) -> Result<Self, String> {
-        let written = text(value)?;
-        let digits = written.strip_prefix("0x").or_else(|| written.strip_prefix("0X")).unwrap_or(written);
+impl Slot {
+    pub(crate) fn parse(written: &str) -> Result<Self, String> {
+        let digits = written
+            .strip_prefix("0x")
+            .or_else(|| written.strip_prefix("0X"))
+            .unwrap_or(written);
         if digits.len() > 64 {
-            return Err(format!("storage key too long (want at most 32 bytes): \"{written}\""));
+            return Err(format!(
+                "storage key too long (want at most 32 bytes): \"{written}\""
+            ));
         }
         if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(format!("invalid hex in storage key: \"{written}\""));
@@ -285,7 +331,16 @@ impl FromArgument for Slot {
         } else {
             U256::from_str_radix(digits, 16).map_err(|error| error.to_string())?
         };
-        Ok(Self { number, full_width: digits.len() == 64 })
+        Ok(Self {
+            number,
+            full_width: digits.len() == 64,
+        })
+    }
+}
+
+impl FromArgument for Slot {
+    fn from_argument(value: &Value) -> Result<Self, String> {
+        Self::parse(text(value)?)
     }
 }
 
@@ -338,7 +393,10 @@ impl FromArgument for BlockReference {
         }
         let fields = Fields::of(value)?;
         fields.get::<bool>("requireCanonical")?;
-        match (fields.get::<BlockTag>("blockNumber")?, fields.get::<B256>("blockHash")?) {
+        match (
+            fields.get::<BlockTag>("blockNumber")?,
+            fields.get::<B256>("blockHash")?,
+        ) {
             (Some(_), Some(_)) => {
                 Err("cannot specify both BlockHash and BlockNumber, choose one or the other".into())
             }

@@ -15,15 +15,27 @@ pub(super) fn block_number(context: &Context, _: &Arguments) -> Answer {
 }
 
 pub(super) fn block_by_number(context: &Context, arguments: &Arguments) -> Answer {
-    block(context, BlockReference::Tag(arguments.required(0)?), arguments.required(1)?)
+    block(
+        context,
+        BlockReference::Tag(arguments.required(0)?),
+        arguments.required(1)?,
+    )
 }
 
 pub(super) fn block_by_hash(context: &Context, arguments: &Arguments) -> Answer {
-    block(context, BlockReference::Hash(arguments.required(0)?), arguments.required(1)?)
+    block(
+        context,
+        BlockReference::Hash(arguments.required(0)?),
+        arguments.required(1)?,
+    )
 }
 
 fn block(context: &Context, reference: BlockReference, full: bool) -> Answer {
-    answer(&context.find_block(reference)?.map(|block| answers::block(&block, full)))
+    answer(
+        &context
+            .find_block(reference)?
+            .map(|block| answers::block(&block, full)),
+    )
 }
 
 pub(super) fn block_receipts(context: &Context, arguments: &Arguments) -> Answer {
@@ -40,7 +52,11 @@ pub(super) fn transaction_count_by_hash(context: &Context, arguments: &Arguments
 }
 
 fn transaction_count(context: &Context, reference: BlockReference) -> Answer {
-    answer(&context.find_block(reference)?.map(|block| U64::from(block.transactions.len())))
+    answer(
+        &context
+            .find_block(reference)?
+            .map(|block| U64::from(block.transactions.len())),
+    )
 }
 
 pub(super) fn uncle_count_by_number(context: &Context, arguments: &Arguments) -> Answer {
@@ -69,11 +85,19 @@ pub(super) fn uncle_by_hash(_: &Context, arguments: &Arguments) -> Answer {
 }
 
 pub(super) fn transaction_by_number_and_index(context: &Context, arguments: &Arguments) -> Answer {
-    transaction_by_index(context, BlockReference::Tag(arguments.required(0)?), arguments.required(1)?)
+    transaction_by_index(
+        context,
+        BlockReference::Tag(arguments.required(0)?),
+        arguments.required(1)?,
+    )
 }
 
 pub(super) fn transaction_by_hash_and_index(context: &Context, arguments: &Arguments) -> Answer {
-    transaction_by_index(context, BlockReference::Hash(arguments.required(0)?), arguments.required(1)?)
+    transaction_by_index(
+        context,
+        BlockReference::Hash(arguments.required(0)?),
+        arguments.required(1)?,
+    )
 }
 
 fn transaction_by_index(context: &Context, reference: BlockReference, index: u64) -> Answer {
@@ -94,7 +118,8 @@ pub(super) fn transaction_by_hash(context: &Context, arguments: &Arguments) -> A
 
 pub(super) fn transaction_receipt(context: &Context, arguments: &Arguments) -> Answer {
     let hash: B256 = arguments.required(0)?;
-    let Some(TransactionLocation { height, index }) = context.store().transaction_location(hash)? else {
+    let Some(TransactionLocation { height, index }) = context.store().transaction_location(hash)?
+    else {
         return answer(&());
     };
     let found = context.block_with_receipts(height)?;
@@ -105,8 +130,12 @@ fn located(
     context: &Context,
     hash: B256,
 ) -> Result<Option<(std::sync::Arc<crate::store::StoredBlock>, usize)>, RpcError> {
-    let Some(TransactionLocation { height, index }) = context.store().transaction_location(hash)? else {
+    let Some(TransactionLocation { height, index }) = context.store().transaction_location(hash)?
+    else {
         return Ok(None);
     };
-    Ok(context.store().block(height)?.map(|block| (block, index as usize)))
+    Ok(context
+        .store()
+        .block(height)?
+        .map(|block| (block, index as usize)))
 }

@@ -19,19 +19,25 @@ use std::time::Instant;
 
 pub(super) fn call(context: &Context, arguments: &Arguments) -> Answer {
     let request = request(context, arguments)?;
-    let simulated = at(context, arguments, |scene| simulation::call(scene, &request))?;
+    let simulated = at(context, arguments, |scene| {
+        simulation::call(scene, &request)
+    })?;
     answer(&output(simulated.ending)?)
 }
 
 pub(super) fn estimate_gas(context: &Context, arguments: &Arguments) -> Answer {
     let request = request(context, arguments)?;
-    match at(context, arguments, |scene| simulation::estimate_gas(scene, &request))? {
+    match at(context, arguments, |scene| {
+        simulation::estimate_gas(scene, &request)
+    })? {
         Estimate::Gas(gas) => answer(&U64::from(gas)),
-        Estimate::AllowanceExceeded { allowance } => {
-            Err(RpcError::Refused(format!("gas required exceeds allowance ({allowance})")))
-        }
+        Estimate::AllowanceExceeded { allowance } => Err(RpcError::Refused(format!(
+            "gas required exceeds allowance ({allowance})"
+        ))),
         Estimate::Fails(ending) => match output(ending) {
-            Ok(_) => Err(RpcError::Internal("an estimate failed with a success".into())),
+            Ok(_) => Err(RpcError::Internal(
+                "an estimate failed with a success".into(),
+            )),
             Err(error) => Err(error),
         },
     }
@@ -49,7 +55,9 @@ struct AccessListAnswer {
 
 pub(super) fn create_access_list(context: &Context, arguments: &Arguments) -> Answer {
     let request = request(context, arguments)?;
-    let outcome = at(context, arguments, |scene| simulation::create_access_list(scene, &request))?;
+    let outcome = at(context, arguments, |scene| {
+        simulation::create_access_list(scene, &request)
+    })?;
     answer(&AccessListAnswer {
         access_list: outcome.access_list,
         error: output(outcome.ending).err().map(|error| error.to_string()),
@@ -84,17 +92,22 @@ fn at<T>(
         app: context.chain.app(),
         state: &state,
         header: &header,
-        overrides: &Overrides { accounts, block: block_override },
-        limits: Limits { gas_max: context.config.call_gas_max, stop: &|| Instant::now() >= deadline },
+        overrides: &Overrides {
+            accounts,
+            block: block_override,
+        },
+        limits: Limits {
+            gas_max: context.config.call_gas_max,
+            stop: &|| Instant::now() >= deadline,
+        },
     };
     run(&scene).map_err(|error| match error {
         SimulationError::Rejected(rejection) => RpcError::Rejected(rejection),
         SimulationError::Stopped => RpcError::TimedOut { timeout },
         SimulationError::State(error) => state_fault(error),
         SimulationError::Fault(fault) => RpcError::Internal(fault),
-        refused @ (SimulationError::InsufficientFundsForTransfer | SimulationError::NotAPrecompile { .. }) => {
-            RpcError::Refused(refused.to_string())
-        }
+        refused @ (SimulationError::InsufficientFundsForTransfer
+        | SimulationError::NotAPrecompile { .. }) => RpcError::Refused(refused.to_string()),
     })
 }
 
@@ -102,7 +115,10 @@ fn at<T>(
 fn output(ending: Ending) -> Result<Bytes, RpcError> {
     match ending {
         Ending::Success { output } => Ok(output),
-        Ending::Revert { output } => Err(RpcError::Reverted { reason: revert_reason(&output), data: output }),
+        Ending::Revert { output } => Err(RpcError::Reverted {
+            reason: revert_reason(&output),
+            data: output,
+        }),
         Ending::Halt(reason) => Err(RpcError::Refused(halt_text(&reason))),
     }
 }
@@ -121,7 +137,9 @@ fn halt_text(reason: &HaltReason) -> String {
         HaltReason::CreateContractSizeLimit => "max code size exceeded",
         HaltReason::CreateContractStartingWithEF => "invalid code: must not begin with 0xef",
         HaltReason::CreateInitCodeSizeLimit => "max initcode size exceeded",
-        HaltReason::StateChangeDuringStaticCall | HaltReason::CallNotAllowedInsideStatic => "write protection",
+        HaltReason::StateChangeDuringStaticCall | HaltReason::CallNotAllowedInsideStatic => {
+            "write protection"
+        }
         HaltReason::OutOfFunds => "insufficient balance for transfer",
         HaltReason::CallTooDeep => "max call depth exceeded",
         HaltReason::PrecompileError

@@ -51,7 +51,11 @@ pub(crate) struct BlockWithReceipts {
 }
 
 impl Context {
-    pub(crate) fn new(chain: Chain, config: RpcConfig, consensus: watch::Receiver<ConsensusStatus>) -> Self {
+    pub(crate) fn new(
+        chain: Chain,
+        config: RpcConfig,
+        consensus: watch::Receiver<ConsensusStatus>,
+    ) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             filters: Filters::new(config.filters_max, config.filter_lifetime),
@@ -122,7 +126,10 @@ impl Context {
         })
     }
 
-    pub(crate) fn find_block(&self, reference: BlockReference) -> Result<Option<Arc<StoredBlock>>, RpcError> {
+    pub(crate) fn find_block(
+        &self,
+        reference: BlockReference,
+    ) -> Result<Option<Arc<StoredBlock>>, RpcError> {
         match self.find_height(reference)? {
             Some(height) => Ok(self.store().block(height)?),
             None => Ok(None),
@@ -139,8 +146,13 @@ impl Context {
         }
     }
 
-    pub(crate) fn block_with_receipts(&self, height: u64) -> Result<Option<BlockWithReceipts>, RpcError> {
-        let (Some(block), Some(receipts)) = (self.store().block(height)?, self.store().receipts(height)?) else {
+    pub(crate) fn block_with_receipts(
+        &self,
+        height: u64,
+    ) -> Result<Option<BlockWithReceipts>, RpcError> {
+        let (Some(block), Some(receipts)) =
+            (self.store().block(height)?, self.store().receipts(height)?)
+        else {
             return Ok(None);
         };
         if block.transactions.len() != receipts.len() {
@@ -173,7 +185,10 @@ impl Context {
         reference: BlockReference,
     ) -> Result<(StateView, Header), RpcError> {
         let height = self.state_height(reference)?;
-        let (header, _) = self.store().header(height)?.ok_or(RpcError::HeaderNotFound)?;
+        let (header, _) = self
+            .store()
+            .header(height)?
+            .ok_or(RpcError::HeaderNotFound)?;
         Ok((self.store().state_at(height)?, header))
     }
 }

@@ -25,7 +25,9 @@ const PERCENTILES_MAX: usize = 100;
 pub(super) fn gas_price(context: &Context, _: &Arguments) -> Answer {
     let head = context.head()?;
     let base_fee = context.chain.app().next_base_fee(&head.header);
-    answer(&U256::from(suggested_tip(context)?.saturating_add(u128::from(base_fee))))
+    answer(&U256::from(
+        suggested_tip(context)?.saturating_add(u128::from(base_fee)),
+    ))
 }
 
 pub(super) fn max_priority_fee(context: &Context, _: &Arguments) -> Answer {
@@ -41,7 +43,9 @@ fn suggested_tip(context: &Context) -> Result<u128, RpcError> {
     let head = context.head()?;
     let mut tips = Vec::new();
     for height in head.height.saturating_sub(ORACLE_BLOCKS - 1)..=head.height {
-        let Some(block) = context.store().block(height)? else { continue };
+        let Some(block) = context.store().block(height)? else {
+            continue;
+        };
         let base_fee = block.header.base_fee_per_gas.unwrap_or_default();
         let mut of_block: Vec<u128> = block
             .transactions
@@ -66,19 +70,32 @@ pub(super) fn fee_history(context: &Context, arguments: &Arguments) -> Answer {
     check_percentiles(&percentiles)?;
     let head = context.head()?.height;
     if newest > head {
-        return Err(RpcError::BeyondHead { requested: newest, head });
+        return Err(RpcError::BeyondHead {
+            requested: newest,
+            head,
+        });
     }
     if count == 0 {
         return answer(&FeeHistory::default());
     }
     let count = count.min(HISTORY_BLOCKS_MAX).min(newest.saturating_add(1));
     let oldest = newest + 1 - count;
-    let mut history = FeeHistory { oldest_block: oldest, ..FeeHistory::default() };
+    let mut history = FeeHistory {
+        oldest_block: oldest,
+        ..FeeHistory::default()
+    };
     let mut rewards = Vec::new();
     for height in oldest..=newest {
-        let (header, _) = context.store().header(height)?.ok_or(RpcError::HeaderNotFound)?;
-        history.base_fee_per_gas.push(u128::from(header.base_fee_per_gas.unwrap_or_default()));
-        history.gas_used_ratio.push(ratio(header.gas_used, header.gas_limit));
+        let (header, _) = context
+            .store()
+            .header(height)?
+            .ok_or(RpcError::HeaderNotFound)?;
+        history
+            .base_fee_per_gas
+            .push(u128::from(header.base_fee_per_gas.unwrap_or_default()));
+        history
+            .gas_used_ratio
+            .push(ratio(header.gas_used, header.gas_limit));
         // There are no blobs: their fee stays at its minimum of 1 wei and their use at 0.
         history.base_fee_per_blob_gas.push(1);
         history.blob_gas_used_ratio.push(0.0);
@@ -104,7 +121,9 @@ fn check_percentiles(percentiles: &[Percentile]) -> Result<(), RpcError> {
     let mut previous = 0.0;
     for (index, Percentile(percentile)) in percentiles.iter().enumerate() {
         if !(0.0..=100.0).contains(percentile) {
-            return Err(RpcError::Refused(format!("invalid reward percentile: {percentile:.6}")));
+            return Err(RpcError::Refused(format!(
+                "invalid reward percentile: {percentile:.6}"
+            )));
         }
         if *percentile < previous {
             return Err(RpcError::Refused(format!(
@@ -118,7 +137,11 @@ fn check_percentiles(percentiles: &[Percentile]) -> Result<(), RpcError> {
 }
 
 fn ratio(gas_used: u64, gas_limit: u64) -> f64 {
-    if gas_limit == 0 { 0.0 } else { gas_used as f64 / gas_limit as f64 }
+    if gas_limit == 0 {
+        0.0
+    } else {
+        gas_used as f64 / gas_limit as f64
+    }
 }
 
 /// For each percentile of the block's gas, the tip of the transaction that reaches it, in wei.
@@ -136,7 +159,10 @@ fn rewards_of(
     let mut tips: Vec<(u128, u64)> = Vec::with_capacity(found.receipts.len());
     for (transaction, receipt) in found.block.transactions.iter().zip(found.receipts.iter()) {
         let cumulative = receipt.cumulative_gas_used();
-        let tip = transaction.envelope().effective_tip_per_gas(base_fee).unwrap_or_default();
+        let tip = transaction
+            .envelope()
+            .effective_tip_per_gas(base_fee)
+            .unwrap_or_default();
         tips.push((tip, cumulative.saturating_sub(before)));
         before = cumulative;
     }
@@ -151,7 +177,9 @@ fn rewards_of(
             // Truncation is what geth does: a threshold in whole gas.
             let threshold = (header.gas_used as f64 * percentile / 100.0) as u64;
             while sum < threshold {
-                let Some((next, gas)) = rest.next() else { break };
+                let Some((next, gas)) = rest.next() else {
+                    break;
+                };
                 tip = *next;
                 sum = sum.saturating_add(*gas);
             }

@@ -43,10 +43,17 @@ struct Filter {
 #[derive(Clone)]
 enum Kind {
     /// Next height to report.
-    Logs { filter: LogFilter, next: u64 },
-    Blocks { next: u64 },
+    Logs {
+        filter: LogFilter,
+        next: u64,
+    },
+    Blocks {
+        next: u64,
+    },
     /// Next position to report.
-    Pending { next: u64 },
+    Pending {
+        next: u64,
+    },
 }
 
 /// The number of a filter.
@@ -60,7 +67,11 @@ impl FromArgument for FilterId {
 
 impl Filters {
     pub(crate) fn new(filters_max: usize, lifetime: Duration) -> Self {
-        Self { lifetime, filters_max, inner: Mutex::default() }
+        Self {
+            lifetime,
+            filters_max,
+            inner: Mutex::default(),
+        }
     }
 
     /// Remembers a transaction that became executable.
@@ -77,9 +88,15 @@ impl Filters {
         let mut inner = self.inner.lock();
         let now = Instant::now();
         let lifetime = self.lifetime;
-        inner.filters.retain(|_, filter| now.duration_since(filter.polled) < lifetime);
+        inner
+            .filters
+            .retain(|_, filter| now.duration_since(filter.polled) < lifetime);
         while inner.filters.len() >= self.filters_max {
-            let oldest = inner.filters.iter().min_by_key(|(_, filter)| filter.polled).map(|(id, _)| *id);
+            let oldest = inner
+                .filters
+                .iter()
+                .min_by_key(|(_, filter)| filter.polled)
+                .map(|(id, _)| *id);
             let Some(oldest) = oldest else { break };
             inner.filters.remove(&oldest);
         }
@@ -105,7 +122,9 @@ impl Filters {
     fn advance(&self, id: U128, to: u64) {
         if let Some(filter) = self.inner.lock().filters.get_mut(&id) {
             match &mut filter.kind {
-                Kind::Logs { next, .. } | Kind::Blocks { next } | Kind::Pending { next } => *next = to.max(*next),
+                Kind::Logs { next, .. } | Kind::Blocks { next } | Kind::Pending { next } => {
+                    *next = to.max(*next)
+                }
             }
         }
     }
@@ -113,20 +132,29 @@ impl Filters {
     fn pending_since(&self, next: u64) -> (Vec<B256>, u64) {
         let inner = self.inner.lock();
         let skip = usize::try_from(next.saturating_sub(inner.pending_start)).unwrap_or(usize::MAX);
-        (inner.pending.iter().skip(skip).copied().collect(), inner.pending_start + inner.pending.len() as u64)
+        (
+            inner.pending.iter().skip(skip).copied().collect(),
+            inner.pending_start + inner.pending.len() as u64,
+        )
     }
 }
 
 pub(super) fn new_filter(context: &Context, arguments: &Arguments) -> Answer {
     let filter: LogFilter = arguments.required(0)?;
     let head = context.head()?.height;
-    if let Blocks::Range { from: Some(BlockTag::Number(from)), to: Some(BlockTag::Number(to)) } = filter.blocks
+    if let Blocks::Range {
+        from: Some(BlockTag::Number(from)),
+        to: Some(BlockTag::Number(to)),
+    } = filter.blocks
         && from > to
     {
         return Err(RpcError::ReversedBlockRange);
     }
     // Changes are what comes after this moment; eth_getFilterLogs gives what the filter covers in full.
-    answer(&context.filters.install(|_| Kind::Logs { filter, next: head + 1 }))
+    answer(&context.filters.install(|_| Kind::Logs {
+        filter,
+        next: head + 1,
+    }))
 }
 
 pub(super) fn new_block_filter(context: &Context, _: &Arguments) -> Answer {
@@ -135,7 +163,9 @@ pub(super) fn new_block_filter(context: &Context, _: &Arguments) -> Answer {
 }
 
 pub(super) fn new_pending_filter(context: &Context, _: &Arguments) -> Answer {
-    answer(&context.filters.install(|inner| Kind::Pending { next: inner.pending_start + inner.pending.len() as u64 }))
+    answer(&context.filters.install(|inner| Kind::Pending {
+        next: inner.pending_start + inner.pending.len() as u64,
+    }))
 }
 
 pub(super) fn uninstall(context: &Context, arguments: &Arguments) -> Answer {

@@ -22,12 +22,16 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 use tower::{Layer, Service};
 
 /// Who may ask.
 #[derive(Debug, Clone)]
-pub(crate) struct Gate(Arc<Lists>);
+pub(crate) struct Gate {
+    lists: Arc<Lists>,
+    request_timeout: Duration,
+}
 
 #[derive(Debug)]
 struct Lists {
@@ -37,11 +41,18 @@ struct Lists {
 
 impl Gate {
     /// `*` in a list allows all.
-    pub(crate) fn new(hosts: &[String], origins: &[String]) -> Self {
-        Self(Arc::new(Lists {
+    pub(crate) fn new(hosts: &[String], origins: &[String], request_timeout: Duration) -> Self {
+        let lists = Lists {
             hosts: hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
-            origins: origins.iter().map(|origin| origin.to_ascii_lowercase()).collect(),
-        }))
+            origins: origins
+                .iter()
+                .map(|origin| origin.to_ascii_lowercase())
+                .collect(),
+        };
+        Self {
+            lists: Arc::new(lists),
+            request_timeout,
+        }
     }
 }
 
@@ -50,7 +61,9 @@ impl Lists {
         let Some(host) = headers.get(header::HOST) else {
             return true;
         };
-        let Ok(host) = host.to_str() else { return false };
+        let Ok(host) = host.to_str() else {
+            return false;
+        };
         let name = without_port(host).to_ascii_lowercase();
         let address = name.trim_start_matches('[').trim_end_matches(']');
         name == "localhost"
@@ -76,7 +89,11 @@ impl<S> Layer<S> for Gate {
     type Service = Gated<S>;
 
     fn layer(&self, inner: S) -> Gated<S> {
-        Gated { inner, lists: Arc::clone(&self.0) }
+        Gated {
+            inner,
+            lists: Arc::clone(&self.lists),
+            request_timeout: self.request_timeout,
+        }
     }
 }
 
@@ -85,6 +102,7 @@ impl<S> Layer<S> for Gate {
 pub(crate) struct Gated<S> {
     inner: S,
     lists: Arc<Lists>,
+    request_timeout: Duration,
 }
 
 impl<S, B> Service<HttpRequest<B>> for Gated<S>
@@ -105,37 +123,47 @@ where
         if !self.lists.host_allowed(request.headers()) {
             return refuse("invalid host specified: add it to the RPC's allowed hosts\n");
         }
-        let Some(origin) = request.headers().get(header::ORIGIN).cloned() else {
-            return Box::pin(self.inner.call(request));
-        };
-        let allowed = self.lists.origin_allowed(&origin);
-        if request.headers().contains_key(header::UPGRADE) && !allowed {
+        let origin = request.headers().get(header::ORIGIN).cloned();
+        let allowed = origin.filter(|origin| self.lists.origin_allowed(origin));
+        let from_page = request.headers().contains_key(header::ORIGIN);
+        if request.headers().contains_key(header::UPGRADE) && from_page && allowed.is_none() {
             return refuse("origin not allowed: add it to the RPC's CORS list\n");
         }
-        if request.method() == Method::OPTIONS {
+        if from_page && request.method() == Method::OPTIONS {
             let mut response = plain(StatusCode::NO_CONTENT, "");
-            if allowed {
-                allow(response.headers_mut(), origin);
-            }
+            allow(response.headers_mut(), allowed);
             return Box::pin(async move { Ok(response) });
         }
-        let answer = self.inner.call(request);
+        // A body that trickles in ends here too.
+        let answer = tokio::time::timeout(self.request_timeout, self.inner.call(request));
         Box::pin(async move {
-            let mut response = answer.await?;
-            if allowed {
-                allow(response.headers_mut(), origin);
-            }
+            let mut response = match answer.await {
+                Ok(answered) => answered?,
+                Err(_) => plain(StatusCode::REQUEST_TIMEOUT, "the request took too long\n"),
+            };
+            allow(response.headers_mut(), allowed);
             Ok(response)
         })
     }
 }
 
-fn allow(headers: &mut HeaderMap, origin: HeaderValue) {
+/// CORS headers for a listed page.
+fn allow(headers: &mut HeaderMap, origin: Option<HeaderValue>) {
+    let Some(origin) = origin else { return };
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::VARY, HeaderValue::from_static("origin"));
-    headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
-    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("content-type"));
-    headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static("POST"),
+    );
+    headers.insert(
+        header::ACCESS_CONTROL_ALLOW_HEADERS,
+        HeaderValue::from_static("content-type"),
+    );
+    headers.insert(
+        header::ACCESS_CONTROL_MAX_AGE,
+        HeaderValue::from_static("600"),
+    );
 }
 
 fn plain(status: StatusCode, text: &'static str) -> HttpResponse {
@@ -146,7 +174,9 @@ fn plain(status: StatusCode, text: &'static str) -> HttpResponse {
         .expect("a status and a static header make a response")
 }
 
-fn refuse<E: 'static>(text: &'static str) -> Pin<Box<dyn Future<Output = Result<HttpResponse, E>> + Send>> {
+fn refuse<E: 'static>(
+    text: &'static str,
+) -> Pin<Box<dyn Future<Output = Result<HttpResponse, E>> + Send>> {
     Box::pin(async move { Ok(plain(StatusCode::FORBIDDEN, text)) })
 }
 
@@ -157,7 +187,8 @@ pub(crate) const UNSUBSCRIBE: &str = "eth_unsubscribe";
 const NAME_SHOWN_MAX: usize = 64;
 
 fn missing_method(name: &str) -> Option<ErrorObjectOwned> {
-    if name == SUBSCRIBE || name == UNSUBSCRIBE || METHODS.iter().any(|method| method.name == name) {
+    if name == SUBSCRIBE || name == UNSUBSCRIBE || METHODS.iter().any(|method| method.name == name)
+    {
         return None;
     }
     let shown: String = name.chars().take(NAME_SHOWN_MAX).collect();
@@ -174,8 +205,11 @@ pub(crate) struct Wording<S>(pub(crate) S);
 
 impl<S> RpcServiceT for Wording<S>
 where
-    S: RpcServiceT<MethodResponse = MethodResponse, BatchResponse = MethodResponse, NotificationResponse = MethodResponse>
-        + Clone
+    S: RpcServiceT<
+            MethodResponse = MethodResponse,
+            BatchResponse = MethodResponse,
+            NotificationResponse = MethodResponse,
+        > + Clone
         + Send
         + Sync
         + 'static,
@@ -190,8 +224,10 @@ where
             if let Some(error) = missing_method(request.method_name()) {
                 return MethodResponse::error(request.id, error);
             }
-            let over_http = ErrorObjectOwned::owned(-32601, "notifications not supported", None::<()>);
-            let subscribes = request.method_name() == SUBSCRIBE || request.method_name() == UNSUBSCRIBE;
+            let over_http =
+                ErrorObjectOwned::owned(-32601, "notifications not supported", None::<()>);
+            let subscribes =
+                request.method_name() == SUBSCRIBE || request.method_name() == UNSUBSCRIBE;
             let id = request.id.clone();
             let response = inner.call(request).await;
             // The server knows no subscriptions over plain HTTP and calls that an internal error.
@@ -213,7 +249,10 @@ where
         self.0.batch(batch)
     }
 
-    fn notification<'a>(&self, notification: Notification<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+    fn notification<'a>(
+        &self,
+        notification: Notification<'a>,
+    ) -> impl Future<Output = MethodResponse> + Send + 'a {
         self.0.notification(notification)
     }
 }

@@ -21,7 +21,10 @@ const ALTERNATIVES_MAX: usize = 1000;
 pub(crate) enum Blocks {
     Hash(B256),
     /// Both ends included; absent ends are the head.
-    Range { from: Option<BlockTag>, to: Option<BlockTag> },
+    Range {
+        from: Option<BlockTag>,
+        to: Option<BlockTag>,
+    },
 }
 
 /// A log query: blocks, and what a log must look like.
@@ -44,9 +47,10 @@ struct OneOrMany<T>(Vec<T>);
 impl<T: FromArgument> FromArgument for OneOrMany<T> {
     fn from_argument(value: &Value) -> Result<Self, String> {
         match value {
-            Value::Array(values) if values.len() > ALTERNATIVES_MAX => {
-                Err(format!("more than {ALTERNATIVES_MAX} alternatives: {}", values.len()))
-            }
+            Value::Array(values) if values.len() > ALTERNATIVES_MAX => Err(format!(
+                "more than {ALTERNATIVES_MAX} alternatives: {}",
+                values.len()
+            )),
             Value::Array(_) => Vec::from_argument(value).map(Self),
             _ => T::from_argument(value).map(|one| Self(vec![one])),
         }
@@ -74,24 +78,41 @@ impl FromArgument for LogFilter {
         let to = fields.get::<BlockTag>("toBlock")?;
         let blocks = match hash {
             Some(_) if from.is_some() || to.is_some() => {
-                return Err("cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other".into());
+                return Err(
+                    "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other"
+                        .into(),
+                );
             }
             Some(hash) => Blocks::Hash(hash),
             None => Blocks::Range { from, to },
         };
-        Ok(Self { blocks, pattern: LogPattern::from_argument(value)? })
+        Ok(Self {
+            blocks,
+            pattern: LogPattern::from_argument(value)?,
+        })
     }
 }
 
 impl FromArgument for LogPattern {
     fn from_argument(value: &Value) -> Result<Self, String> {
         let fields = Fields::of(value)?;
-        let addresses = fields.get::<OneOrMany<Address>>("address")?.map_or_else(Vec::new, |OneOrMany(all)| all);
+        let addresses = fields
+            .get::<OneOrMany<Address>>("address")?
+            .map_or_else(Vec::new, |OneOrMany(all)| all);
         let topics: Vec<TopicPosition> = fields.get("topics")?.unwrap_or_default();
         if topics.len() > TOPICS_MAX {
-            return Err(format!("exceed max topics: {}, at most {TOPICS_MAX}", topics.len()));
+            return Err(format!(
+                "exceed max topics: {}, at most {TOPICS_MAX}",
+                topics.len()
+            ));
         }
-        Ok(Self { addresses, topics: topics.into_iter().map(|TopicPosition(topics)| topics).collect() })
+        Ok(Self {
+            addresses,
+            topics: topics
+                .into_iter()
+                .map(|TopicPosition(topics)| topics)
+                .collect(),
+        })
     }
 }
 
@@ -99,7 +120,11 @@ impl LogPattern {
     /// Whether a block with this bloom can hold such a log.
     fn may_match(&self, bloom: &Bloom) -> bool {
         let holds = |value: &[u8]| bloom.contains_input(BloomInput::Raw(value));
-        (self.addresses.is_empty() || self.addresses.iter().any(|address| holds(address.as_slice())))
+        (self.addresses.is_empty()
+            || self
+                .addresses
+                .iter()
+                .any(|address| holds(address.as_slice())))
             && self.topics.iter().all(|alternatives| {
                 alternatives.is_empty() || alternatives.iter().any(|topic| holds(topic.as_slice()))
             })
@@ -109,11 +134,9 @@ impl LogPattern {
         let topics = log.data.topics();
         (self.addresses.is_empty() || self.addresses.contains(&log.address))
             && self.topics.len() <= topics.len()
-            && self
-                .topics
-                .iter()
-                .zip(topics)
-                .all(|(alternatives, topic)| alternatives.is_empty() || alternatives.contains(topic))
+            && self.topics.iter().zip(topics).all(|(alternatives, topic)| {
+                alternatives.is_empty() || alternatives.contains(topic)
+            })
     }
 
     /// Logs of one block that match, in order.
@@ -121,10 +144,18 @@ impl LogPattern {
         let BlockWithReceipts { block, receipts } = found;
         let mut log_index = 0;
         let mut selected = Vec::new();
-        for (index, (transaction, receipt)) in block.transactions.iter().zip(receipts.iter()).enumerate() {
+        for (index, (transaction, receipt)) in
+            block.transactions.iter().zip(receipts.iter()).enumerate()
+        {
             for log in receipt.logs() {
                 if self.matches(log) {
-                    selected.push(answers::log(block, transaction, index, log_index, log.clone()));
+                    selected.push(answers::log(
+                        block,
+                        transaction,
+                        index,
+                        log_index,
+                        log.clone(),
+                    ));
                 }
                 log_index += 1;
             }
@@ -134,16 +165,26 @@ impl LogPattern {
 
     /// Logs of the block at `height`; nothing is read but its header when its bloom rules them out.
     pub(crate) fn select_at(&self, context: &Context, height: u64) -> Result<Vec<Log>, RpcError> {
-        let (header, _) = context.store().header(height)?.ok_or(RpcError::UnknownBlock)?;
+        let (header, _) = context
+            .store()
+            .header(height)?
+            .ok_or(RpcError::UnknownBlock)?;
         if !self.may_match(&header.logs_bloom) {
             return Ok(Vec::new());
         }
-        let found = context.block_with_receipts(height)?.ok_or(RpcError::UnknownBlock)?;
+        let found = context
+            .block_with_receipts(height)?
+            .ok_or(RpcError::UnknownBlock)?;
         Ok(self.select(&found))
     }
 
     /// Logs of blocks `from` to `to`, both included and both committed.
-    pub(crate) fn select_range(&self, context: &Context, from: u64, to: u64) -> Result<Vec<Log>, RpcError> {
+    pub(crate) fn select_range(
+        &self,
+        context: &Context,
+        from: u64,
+        to: u64,
+    ) -> Result<Vec<Log>, RpcError> {
         let blocks_max = context.config.log_range_blocks_max;
         if to - from >= blocks_max {
             return Err(RpcError::LimitExceeded(format!(
@@ -165,10 +206,16 @@ impl LogPattern {
                 Err(RpcError::LimitExceeded(format!("{what}: {hint}")))
             };
             if selected.len() > context.config.log_results_max {
-                return narrow(format!("query returns more than {} logs", context.config.log_results_max));
+                return narrow(format!(
+                    "query returns more than {} logs",
+                    context.config.log_results_max
+                ));
             }
             if std::time::Instant::now() > deadline && height < to {
-                return narrow(format!("query takes longer than {:?}", context.config.evm_timeout));
+                return narrow(format!(
+                    "query takes longer than {:?}",
+                    context.config.evm_timeout
+                ));
             }
         }
         Ok(selected)
@@ -188,7 +235,8 @@ impl LogPattern {
         let mut selected = Vec::new();
         for height in from..=to {
             selected.append(&mut self.select_at(context, height)?);
-            let enough = selected.len() >= context.config.log_results_max || std::time::Instant::now() > deadline;
+            let enough = selected.len() >= context.config.log_results_max
+                || std::time::Instant::now() > deadline;
             if enough && height < to {
                 return Ok((selected, Some(height)));
             }
@@ -207,7 +255,10 @@ impl LogFilter {
                     .ok_or(RpcError::UnknownBlock)?;
                 return Ok(self.pattern.select(&found));
             }
-            Blocks::Range { from, to } => (from.unwrap_or(BlockTag::Latest), to.unwrap_or(BlockTag::Latest)),
+            Blocks::Range { from, to } => (
+                from.unwrap_or(BlockTag::Latest),
+                to.unwrap_or(BlockTag::Latest),
+            ),
         };
         let head = context.head()?.height;
         let resolve = |tag| match tag {

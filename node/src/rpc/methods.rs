@@ -1,7 +1,9 @@
 //! The table of methods: name, most arguments, cost, function. Everything but subscriptions is in it.
 
 use super::{
-    accounts, arguments::Arguments, blocks, calls,
+    accounts,
+    arguments::Arguments,
+    blocks, calls,
     context::{Context, Cost},
     error::RpcError,
     fees, filters, logs, pool, status,
@@ -26,12 +28,30 @@ pub(crate) struct Method {
     pub(crate) run: fn(&Context, &Arguments) -> Answer,
 }
 
-const fn light(name: &'static str, arguments_max: usize, run: fn(&Context, &Arguments) -> Answer) -> Method {
-    Method { name, arguments_max, cost: Cost::Light, run }
+const fn light(
+    name: &'static str,
+    arguments_max: usize,
+    run: fn(&Context, &Arguments) -> Answer,
+) -> Method {
+    Method {
+        name,
+        arguments_max,
+        cost: Cost::Light,
+        run,
+    }
 }
 
-const fn heavy(name: &'static str, arguments_max: usize, run: fn(&Context, &Arguments) -> Answer) -> Method {
-    Method { name, arguments_max, cost: Cost::Heavy, run }
+const fn heavy(
+    name: &'static str,
+    arguments_max: usize,
+    run: fn(&Context, &Arguments) -> Answer,
+) -> Method {
+    Method {
+        name,
+        arguments_max,
+        cost: Cost::Heavy,
+        run,
+    }
 }
 
 /// In order of name.
@@ -50,27 +70,59 @@ pub(crate) const METHODS: &[Method] = &[
     light("eth_getBlockByHash", 2, blocks::block_by_hash),
     light("eth_getBlockByNumber", 2, blocks::block_by_number),
     light("eth_getBlockReceipts", 1, blocks::block_receipts),
-    light("eth_getBlockTransactionCountByHash", 1, blocks::transaction_count_by_hash),
-    light("eth_getBlockTransactionCountByNumber", 1, blocks::transaction_count_by_number),
+    light(
+        "eth_getBlockTransactionCountByHash",
+        1,
+        blocks::transaction_count_by_hash,
+    ),
+    light(
+        "eth_getBlockTransactionCountByNumber",
+        1,
+        blocks::transaction_count_by_number,
+    ),
     light("eth_getCode", 2, accounts::code),
     heavy("eth_getFilterChanges", 1, filters::changes),
     heavy("eth_getFilterLogs", 1, filters::logs),
     heavy("eth_getLogs", 1, logs::logs),
     heavy("eth_getProof", 3, accounts::proof),
     light("eth_getStorageAt", 3, accounts::storage_at),
-    light("eth_getTransactionByBlockHashAndIndex", 2, blocks::transaction_by_hash_and_index),
-    light("eth_getTransactionByBlockNumberAndIndex", 2, blocks::transaction_by_number_and_index),
+    light(
+        "eth_getTransactionByBlockHashAndIndex",
+        2,
+        blocks::transaction_by_hash_and_index,
+    ),
+    light(
+        "eth_getTransactionByBlockNumberAndIndex",
+        2,
+        blocks::transaction_by_number_and_index,
+    ),
     light("eth_getTransactionByHash", 1, blocks::transaction_by_hash),
     light("eth_getTransactionCount", 2, accounts::transaction_count),
     light("eth_getTransactionReceipt", 1, blocks::transaction_receipt),
     light("eth_getUncleByBlockHashAndIndex", 2, blocks::uncle_by_hash),
-    light("eth_getUncleByBlockNumberAndIndex", 2, blocks::uncle_by_number),
-    light("eth_getUncleCountByBlockHash", 1, blocks::uncle_count_by_hash),
-    light("eth_getUncleCountByBlockNumber", 1, blocks::uncle_count_by_number),
+    light(
+        "eth_getUncleByBlockNumberAndIndex",
+        2,
+        blocks::uncle_by_number,
+    ),
+    light(
+        "eth_getUncleCountByBlockHash",
+        1,
+        blocks::uncle_count_by_hash,
+    ),
+    light(
+        "eth_getUncleCountByBlockNumber",
+        1,
+        blocks::uncle_count_by_number,
+    ),
     light("eth_maxPriorityFeePerGas", 0, fees::max_priority_fee),
     light("eth_newBlockFilter", 0, filters::new_block_filter),
     light("eth_newFilter", 1, filters::new_filter),
-    light("eth_newPendingTransactionFilter", 1, filters::new_pending_filter),
+    light(
+        "eth_newPendingTransactionFilter",
+        1,
+        filters::new_pending_filter,
+    ),
     light("eth_sendRawTransaction", 1, accounts::send_raw_transaction),
     light("eth_syncing", 0, status::syncing),
     light("eth_uninstallFilter", 1, filters::uninstall),

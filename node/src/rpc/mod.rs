@@ -15,6 +15,7 @@ mod error;
 mod fees;
 mod filters;
 mod gate;
+mod listen;
 mod logs;
 mod methods;
 mod overrides;
@@ -29,8 +30,8 @@ use alloy_primitives::Address;
 use arguments::Arguments;
 use context::Context;
 use jsonrpsee::{
-    RpcModule,
-    server::{BatchRequestConfig, PingConfig, Server, ServerConfig, ServerHandle, middleware::rpc::RpcServiceBuilder},
+    Methods, RpcModule,
+    server::{BatchRequestConfig, PingConfig, ServerConfig, ServerHandle},
     types::ErrorObjectOwned,
 };
 use std::{
@@ -59,6 +60,10 @@ pub struct RpcConfig {
     pub batch_calls_max: u32,
     /// Connections of one server.
     pub connections_max: u32,
+    /// How long a client may take for the head of a request, and a connection stay idle.
+    pub header_timeout: Duration,
+    /// From the head of a request to its answer, batches included.
+    pub request_timeout: Duration,
     /// Subscriptions of one connection.
     pub subscriptions_per_connection_max: u32,
     /// Messages waiting for a slow WebSocket client.
@@ -90,6 +95,8 @@ impl Default for RpcConfig {
             response_bytes_max: 25 * 1024 * 1024,
             batch_calls_max: 100,
             connections_max: 500,
+            header_timeout: Duration::from_secs(30),
+            request_timeout: Duration::from_secs(60),
             subscriptions_per_connection_max: 128,
             message_buffer_capacity: 256,
             call_gas_max: 50_000_000,
@@ -159,27 +166,23 @@ pub async fn serve(
     consensus: watch::Receiver<ConsensusStatus>,
 ) -> Result<RpcServer, RpcStartError> {
     let context = Arc::new(Context::new(chain, config.clone(), consensus));
-    let module = module(&context);
+    let methods = Methods::from(module(&context));
     let mut handles = Vec::new();
     let mut addresses = RpcAddresses::default();
     let mut listen = async |address: SocketAddr, transport: Transport| {
-        let server = Server::builder()
-            .set_config(transport.server_config(&config))
-            .set_http_middleware(
-                tower::ServiceBuilder::new().layer(gate::Gate::new(&config.allowed_hosts, &config.cors_origins)),
-            )
-            .set_rpc_middleware(RpcServiceBuilder::new().layer_fn(gate::Wording))
-            .build(address)
+        let (bound, handle) = listen::listen(address, transport, &config, methods.clone())
             .await
             .map_err(|source| RpcStartError::Listen { address, source })?;
-        let bound = server.local_addr().map_err(|source| RpcStartError::Listen { address, source })?;
-        handles.push(server.start(module.clone()));
+        handles.push(handle);
         Ok::<_, RpcStartError>(bound)
     };
     match (config.http, config.ws) {
         (Some(http), Some(ws)) if http == ws && http.port() != 0 => {
             let bound = listen(http, Transport::Both).await?;
-            addresses = RpcAddresses { http: Some(bound), ws: Some(bound) };
+            addresses = RpcAddresses {
+                http: Some(bound),
+                ws: Some(bound),
+            };
         }
         (http, ws) => {
             if let Some(http) = http {
@@ -191,7 +194,11 @@ pub async fn serve(
         }
     }
     let follower = tokio::spawn(note_pending_transactions(context));
-    Ok(RpcServer { addresses, handles, follower })
+    Ok(RpcServer {
+        addresses,
+        handles,
+        follower,
+    })
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -211,8 +218,6 @@ impl Transport {
             .set_batch_request_config(BatchRequestConfig::Limit(config.batch_calls_max))
             .set_message_buffer_capacity(config.message_buffer_capacity)
             .set_id_provider(subscriptions::HexIds)
-            // A client that opens connections and sends nothing holds none for long.
-            .set_first_request_timeout(Some(Duration::from_secs(10)))
             .enable_ws_ping(PingConfig::new());
         match self {
             Self::Http => builder.http_only(),
@@ -226,13 +231,17 @@ impl Transport {
 fn module(context: &Arc<Context>) -> RpcModule<Context> {
     let mut module = RpcModule::from_arc(Arc::clone(context));
     for method in methods::METHODS {
-        let registered = module.register_async_method(method.name, move |params, context, _| async move {
-            let work = move |context: &Context| {
-                let arguments = Arguments::parse(&params, method.arguments_max)?;
-                (method.run)(context, &arguments)
-            };
-            context.run(method.cost, work).await.map_err(ErrorObjectOwned::from)
-        });
+        let registered =
+            module.register_async_method(method.name, move |params, context, _| async move {
+                let work = move |context: &Context| {
+                    let arguments = Arguments::parse(&params, method.arguments_max)?;
+                    (method.run)(context, &arguments)
+                };
+                context
+                    .run(method.cost, work)
+                    .await
+                    .map_err(ErrorObjectOwned::from)
+            });
         registered.expect("method names in the table differ");
     }
     module
@@ -257,3 +266,6 @@ async fn note_pending_transactions(context: Arc<Context>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,7 +35,10 @@ impl FromArgument for Call {
             blob_hashes: fields.get("blobVersionedHashes")?.unwrap_or_default(),
             max_fee_per_blob_gas: fields.get("maxFeePerBlobGas")?,
         };
-        Ok(Self { request, chain_id: fields.get("chainId")? })
+        Ok(Self {
+            request,
+            chain_id: fields.get("chainId")?,
+        })
     }
 }
 
@@ -46,10 +49,13 @@ fn fees(fields: &Fields<'_>) -> Result<Fees, String> {
     match (price, cap, tip) {
         (None, None, None) => Ok(Fees::Absent),
         (Some(price_wei), None, None) => Ok(Fees::Legacy { price_wei }),
-        (None, cap, tip) => {
-            Ok(Fees::Dynamic { fee_cap_wei: cap.unwrap_or_default(), tip_wei: tip.unwrap_or_default() })
+        (None, cap, tip) => Ok(Fees::Dynamic {
+            fee_cap_wei: cap.unwrap_or_default(),
+            tip_wei: tip.unwrap_or_default(),
+        }),
+        (Some(_), _, _) => {
+            Err("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified".into())
         }
-        (Some(_), _, _) => Err("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified".into()),
     }
 }
 
@@ -90,9 +96,16 @@ impl FromArgument for SignedAuthorization {
             address: fields.need("address")?,
             nonce: fields.need("nonce")?,
         };
-        let parity = fields.get_any::<u64>(&["yParity", "v"])?.ok_or("missing required field 'yParity'")?;
+        let parity = fields
+            .get_any::<u64>(&["yParity", "v"])?
+            .ok_or("missing required field 'yParity'")?;
         let parity = u8::try_from(parity).map_err(|_| "yParity: hex number > 8 bits")?;
-        Ok(Self::new_unchecked(authorization, parity, fields.need("r")?, fields.need("s")?))
+        Ok(Self::new_unchecked(
+            authorization,
+            parity,
+            fields.need("r")?,
+            fields.need("s")?,
+        ))
     }
 }
 
@@ -105,7 +118,8 @@ impl FromArgument for StateOverrides {
         let mut overrides = BTreeMap::new();
         for (address, account) in Fields::of(value)?.entries() {
             let key = Address::from_argument(&Value::String(address.clone()))?;
-            let account = account_override(account).map_err(|reason| format!("account {address}: {reason}"))?;
+            let account = account_override(account)
+                .map_err(|reason| format!("account {address}: {reason}"))?;
             overrides.insert(key, account);
         }
         Ok(Self(overrides))
@@ -136,7 +150,8 @@ struct Slots(BTreeMap<U256, U256>);
 
 impl FromArgument for Slots {
     fn from_argument(value: &Value) -> Result<Self, String> {
-        let word = |value: &Value| B256::from_argument(value).map(|word| U256::from_be_bytes(word.0));
+        let word =
+            |value: &Value| B256::from_argument(value).map(|word| U256::from_be_bytes(word.0));
         Fields::of(value)?
             .entries()
             .map(|(slot, value)| {

@@ -25,7 +25,10 @@ type ByNonce<T> = BTreeMap<String, T>;
 
 pub(super) fn status(context: &Context, _: &Arguments) -> Answer {
     let (pending, queued) = context.chain.pool().size();
-    answer(&Content { pending: U64::from(pending), queued: U64::from(queued) })
+    answer(&Content {
+        pending: U64::from(pending),
+        queued: U64::from(queued),
+    })
 }
 
 pub(super) fn content(context: &Context, _: &Arguments) -> Answer {
@@ -45,9 +48,20 @@ pub(super) fn inspect(context: &Context, _: &Arguments) -> Answer {
     answer(&all(context, summary))
 }
 
-fn all<T>(context: &Context, show: fn(&Transaction) -> T) -> Content<BTreeMap<Address, ByNonce<T>>> {
-    let mut content = Content { pending: BTreeMap::new(), queued: BTreeMap::new() };
-    for SenderContent { sender, pending, queued } in context.chain.pool().content() {
+fn all<T>(
+    context: &Context,
+    show: fn(&Transaction) -> T,
+) -> Content<BTreeMap<Address, ByNonce<T>>> {
+    let mut content = Content {
+        pending: BTreeMap::new(),
+        queued: BTreeMap::new(),
+    };
+    for SenderContent {
+        sender,
+        pending,
+        queued,
+    } in context.chain.pool().content()
+    {
         if !pending.is_empty() {
             content.pending.insert(sender, by_nonce(&pending, show));
         }
@@ -61,13 +75,20 @@ fn all<T>(context: &Context, show: fn(&Transaction) -> T) -> Content<BTreeMap<Ad
 fn by_nonce<T>(transactions: &[Arc<Transaction>], show: fn(&Transaction) -> T) -> ByNonce<T> {
     transactions
         .iter()
-        .map(|transaction| (transaction.envelope().nonce().to_string(), show(transaction)))
+        .map(|transaction| {
+            (
+                transaction.envelope().nonce().to_string(),
+                show(transaction),
+            )
+        })
         .collect()
 }
 
 fn summary(transaction: &Transaction) -> String {
     let envelope = transaction.envelope();
-    let to = envelope.to().map_or_else(|| "contract creation".into(), |to| to.to_string());
+    let to = envelope
+        .to()
+        .map_or_else(|| "contract creation".into(), |to| to.to_string());
     format!(
         "{to}: {} wei + {} gas × {} wei",
         envelope.value(),

@@ -49,7 +49,11 @@ pub(super) fn sha3(_: &Context, arguments: &Arguments) -> Answer {
 pub(crate) enum Syncing {
     Done(False),
     #[serde(rename_all = "camelCase")]
-    Behind { starting_block: U64, current_block: U64, highest_block: U64 },
+    Behind {
+        starting_block: U64,
+        current_block: U64,
+        highest_block: U64,
+    },
 }
 
 /// `false` in JSON.
@@ -118,6 +122,12 @@ pub(super) fn cloister_status(context: &Context, _: &Arguments) -> Answer {
 
 /// The namespaces served, each at version 1.0.
 pub(super) fn modules(_: &Context, _: &Arguments) -> Answer {
-    let namespaces = METHODS.iter().filter_map(|method| method.name.split_once('_'));
-    answer(&namespaces.map(|(namespace, _)| (namespace, "1.0")).collect::<BTreeMap<_, _>>())
+    let namespaces = METHODS
+        .iter()
+        .filter_map(|method| method.name.split_once('_'));
+    answer(
+        &namespaces
+            .map(|(namespace, _)| (namespace, "1.0"))
+            .collect::<BTreeMap<_, _>>(),
+    )
 }

@@ -26,7 +26,10 @@ pub(crate) struct HexIds;
 
 impl IdProvider for HexIds {
     fn next_id(&self) -> SubscriptionId<'static> {
-        SubscriptionId::from(format!("{:#x}", U128::from(rand::random::<u128>() | 1 << 127)))
+        SubscriptionId::from(format!(
+            "{:#x}",
+            U128::from(rand::random::<u128>() | 1 << 127)
+        ))
     }
 }
 
@@ -43,17 +46,25 @@ fn topic(params: &Params<'_>) -> Result<Topic, RpcError> {
     Ok(match name.as_str() {
         "newHeads" => Topic::NewHeads,
         "logs" => Topic::Logs(arguments.optional(1)?.unwrap_or_default()),
-        "newPendingTransactions" => Topic::PendingTransactions { full: arguments.optional(1)?.unwrap_or_default() },
+        "newPendingTransactions" => Topic::PendingTransactions {
+            full: arguments.optional(1)?.unwrap_or_default(),
+        },
         "syncing" => Topic::Syncing,
         other => {
             let shown: String = other.chars().take(64).collect();
-            return Err(RpcError::InvalidParameters(format!("no \"{shown}\" subscription in eth namespace")));
+            return Err(RpcError::InvalidParameters(format!(
+                "no \"{shown}\" subscription in eth namespace"
+            )));
         }
     })
 }
 
 /// Serves one subscription until the client leaves or the node stops.
-pub(crate) async fn serve(params: Params<'static>, pending: PendingSubscriptionSink, context: Arc<Context>) {
+pub(crate) async fn serve(
+    params: Params<'static>,
+    pending: PendingSubscriptionSink,
+    context: Arc<Context>,
+) {
     let topic = match topic(&params) {
         Ok(topic) => topic,
         Err(error) => return pending.reject(ErrorObjectOwned::from(error)).await,
@@ -61,14 +72,21 @@ pub(crate) async fn serve(params: Params<'static>, pending: PendingSubscriptionS
     match topic {
         Topic::NewHeads => {
             follow_blocks(pending, context, |context, height| {
-                let block = context.store().block(height)?.ok_or(RpcError::UnknownBlock)?;
+                let block = context
+                    .store()
+                    .block(height)?
+                    .ok_or(RpcError::UnknownBlock)?;
                 Ok(vec![to_raw(&answers::header(&block))?])
             })
             .await;
         }
         Topic::Logs(pattern) => {
             follow_blocks(pending, context, move |context, height| {
-                pattern.select_at(context, height)?.iter().map(to_raw).collect()
+                pattern
+                    .select_at(context, height)?
+                    .iter()
+                    .map(to_raw)
+                    .collect()
             })
             .await;
         }
@@ -83,7 +101,8 @@ fn to_raw<T: serde::Serialize>(value: &T) -> Answer {
 
 /// `Err` when the client is gone.
 async fn send(sink: &SubscriptionSink, value: &RawValue) -> Result<(), ()> {
-    let message = SubscriptionMessage::new(sink.method_name(), sink.subscription_id(), &value).map_err(|_| ())?;
+    let message = SubscriptionMessage::new(sink.method_name(), sink.subscription_id(), &value)
+        .map_err(|_| ())?;
     sink.send(message).await.map_err(|_| ())
 }
 
@@ -94,10 +113,14 @@ where
     // Subscribed before the head is read: no block falls between the two.
     let mut events = context.chain.subscribe_blocks();
     let Ok(head) = context.head() else {
-        return pending.reject(ErrorObjectOwned::from(RpcError::NoBlockYet)).await;
+        return pending
+            .reject(ErrorObjectOwned::from(RpcError::NoBlockYet))
+            .await;
     };
     let mut next = head.height.saturating_add(1);
-    let Ok(sink) = pending.accept().await else { return };
+    let Ok(sink) = pending.accept().await else {
+        return;
+    };
     let show = Arc::new(show);
     loop {
         tokio::select! {
@@ -108,11 +131,18 @@ where
             },
             () = sink.closed() => return,
         }
-        while let Some(height) = context.store().head().map(|head| head.height).filter(|height| *height >= next) {
+        while let Some(height) = context
+            .store()
+            .head()
+            .map(|head| head.height)
+            .filter(|height| *height >= next)
+        {
             debug_assert!(height >= next);
             let show = Arc::clone(&show);
             let at = next;
-            let shown = context.run(Cost::Light, move |context| show(context, at)).await;
+            let shown = context
+                .run(Cost::Light, move |context| show(context, at))
+                .await;
             match shown {
                 Ok(values) => {
                     for value in values {
@@ -134,7 +164,9 @@ where
 
 async fn follow_pool(pending: PendingSubscriptionSink, context: Arc<Context>, full: bool) {
     let mut events = context.chain.pool().subscribe_pending();
-    let Ok(sink) = pending.accept().await else { return };
+    let Ok(sink) = pending.accept().await else {
+        return;
+    };
     loop {
         let transaction = tokio::select! {
             event = events.recv() => match event {
@@ -159,11 +191,15 @@ async fn follow_pool(pending: PendingSubscriptionSink, context: Arc<Context>, fu
 
 async fn follow_sync(pending: PendingSubscriptionSink, context: Arc<Context>) {
     let mut status = context.consensus.clone();
-    let Ok(sink) = pending.accept().await else { return };
+    let Ok(sink) = pending.accept().await else {
+        return;
+    };
     loop {
         let now = *status.borrow_and_update();
         let head = context.store().head().map_or(0, |head| head.height);
-        let Ok(shown) = answer(&Syncing::now(now, head)) else { return };
+        let Ok(shown) = answer(&Syncing::now(now, head)) else {
+            return;
+        };
         if send(&sink, &shown).await.is_err() {
             return;
         }

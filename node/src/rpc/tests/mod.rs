@@ -1,0 +1,10 @@
+mod bench;
+mod blocks;
+mod calls;
+mod limits;
+mod logs;
+mod malformed;
+mod methods;
+mod shapes;
+mod subscriptions;
+mod transactions;
