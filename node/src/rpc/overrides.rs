@@ -20,8 +20,8 @@ pub(super) struct Call {
 impl FromArgument for Call {
     fn from_argument(value: &Value) -> Result<Self, String> {
         let fields = Fields::of(value)?;
-        // Checked, though nothing hangs on them: the fields in use tell the type, and nonces are not compared.
-        fields.get::<u64>("type")?;
+        // Checked, though nothing hangs on it: nonces are not compared. `type` is ignored as geth ignores it: the fields in use
+        // tell the type, and web3.py writes it as a number.
         fields.get::<u64>("nonce")?;
         let request = CallRequest {
             from: fields.get("from")?.unwrap_or_default(),
