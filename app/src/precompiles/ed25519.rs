@@ -10,9 +10,10 @@
 use super::{Context, InvalidLength, Outcome, answer, revert};
 use ed25519_consensus::{Signature, VerificationKey};
 
-/// Price of a verification.
+/// Price of a verification. `cargo bench -p cloister-app --bench gas 300`, machine as for the Groth16 prices: 46 to 53 µs
+/// without a message, where an ecrecover takes 42.3: 4,500 to 5,000 gas with a quarter on top.
 pub(super) const BASE_GAS: u64 = 5_500;
-/// Price of hashing 32 bytes of message, or part of them.
+/// Price of hashing 32 bytes of message, or part of them: 512 of them take 27 µs more, 4 gas each.
 pub(super) const MESSAGE_WORD_GAS: u64 = 5;
 
 pub(super) const fn price(message_bytes: usize) -> u64 {

@@ -62,7 +62,7 @@ impl PreparedVerifyingKey {
     /// Whether the proof proves the statement that the key and the inputs name.
     pub fn verify(&self, proof: &Proof, inputs: &PublicInputs) -> Result<bool, InputCountMismatch> {
         check_count(&self.key, inputs)?;
-        let folded = to_affine(self.ic_multiples.sum(self.key.ic[0], &inputs.0));
+        let folded = self.fold(inputs);
         let [folded, c] = Evaluation::of([-folded, -proof.c]);
         let fixed: Vec<_> = [(folded, &self.gamma), (c, &self.delta)]
             .into_iter()
@@ -70,6 +70,18 @@ impl PreparedVerifyingKey {
             .collect();
         let product = miller_loop(&[(proof.a, &proof.b.trace)], &fixed);
         Ok(final_exponentiation(product) == Some(self.alpha_beta))
+    }
+
+    /// `ic[0] + Σ x_i·ic[i]` from the tables, for as many inputs as the key has.
+    pub fn fold(&self, inputs: &PublicInputs) -> G1Affine {
+        to_affine(self.ic_multiples.sum(self.key.ic[0], &inputs.0))
+    }
+}
+
+impl VerifyingKey {
+    /// `ic[0] + Σ x_i·ic[i]` without tables, for as many inputs as the key has.
+    pub fn fold(&self, inputs: &PublicInputs) -> G1Affine {
+        to_affine(sum_variable(self.ic[0], &self.ic[1..], &inputs.0))
     }
 }
 
@@ -80,7 +92,7 @@ pub fn verify_unprepared(
     inputs: &PublicInputs,
 ) -> Result<bool, InputCountMismatch> {
     check_count(key, inputs)?;
-    let folded = to_affine(sum_variable(key.ic[0], &key.ic[1..], &inputs.0));
+    let folded = key.fold(inputs);
     let pairs = [
         (proof.a, &proof.b.trace),
         (-key.alpha, &key.beta.trace),
