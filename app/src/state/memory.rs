@@ -3,7 +3,13 @@
 use super::{Account, ChangeSet, HashedAddress, HashedSlot, StateError, StateRead, TrieRead};
 use alloy_primitives::{B256, Bytes, U256};
 use alloy_trie::Nibbles;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 /// All records of a state and its tries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -121,5 +127,82 @@ impl TrieRead for MemoryState {
             .range(from..)
             .take_while(|((owner, _), _)| *owner == address);
         Ok(nodes.map(|((_, path), _)| *path).collect())
+    }
+}
+
+/// A read that was made to fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("read {0} was made to fail")]
+pub struct InjectedFault(pub usize);
+
+/// A state that counts its reads and lets one of them fail: for tests that a fault becomes an error, never a default value.
+#[derive(Debug)]
+pub struct FaultyState<'a> {
+    inner: &'a MemoryState,
+    fails_at: usize,
+    reads: AtomicUsize,
+}
+
+impl<'a> FaultyState<'a> {
+    /// The read after `fails_at` others fails.
+    pub const fn new(inner: &'a MemoryState, fails_at: usize) -> Self {
+        Self {
+            inner,
+            fails_at,
+            reads: AtomicUsize::new(0),
+        }
+    }
+
+    /// Reads answered or failed so far.
+    pub fn reads(&self) -> usize {
+        self.reads.load(Ordering::SeqCst)
+    }
+
+    fn count(&self) -> Result<&MemoryState, StateError> {
+        let read = self.reads.fetch_add(1, Ordering::SeqCst);
+        if read == self.fails_at {
+            return Err(StateError(Arc::new(InjectedFault(read))));
+        }
+        Ok(self.inner)
+    }
+}
+
+impl StateRead for FaultyState<'_> {
+    fn account(&self, address: HashedAddress) -> Result<Option<Account>, StateError> {
+        self.count()?.account(address)
+    }
+
+    fn storage(&self, address: HashedAddress, slot: HashedSlot) -> Result<U256, StateError> {
+        self.count()?.storage(address, slot)
+    }
+
+    fn code(&self, code_hash: B256) -> Result<Bytes, StateError> {
+        self.count()?.code(code_hash)
+    }
+
+    fn block_hash(&self, height: u64) -> Result<Option<B256>, StateError> {
+        self.count()?.block_hash(height)
+    }
+}
+
+impl TrieRead for FaultyState<'_> {
+    fn account_node(&self, path: &Nibbles) -> Result<Option<Bytes>, StateError> {
+        self.count()?.account_node(path)
+    }
+
+    fn storage_node(
+        &self,
+        address: HashedAddress,
+        path: &Nibbles,
+    ) -> Result<Option<Bytes>, StateError> {
+        self.count()?.storage_node(address, path)
+    }
+
+    fn storage_slots(&self, address: HashedAddress) -> Result<Vec<(HashedSlot, U256)>, StateError> {
+        self.count()?.storage_slots(address)
+    }
+
+    fn storage_node_paths(&self, address: HashedAddress) -> Result<Vec<Nibbles>, StateError> {
+        self.count()?.storage_node_paths(address)
     }
 }

@@ -6,7 +6,8 @@ use super::{
     stored_state_root,
 };
 use crate::state::{
-    Account, ChangeSet, HashedAddress, HashedSlot, StateError, memory::MemoryState,
+    Account, ChangeSet, HashedAddress, HashedSlot, StateError,
+    memory::{FaultyState, InjectedFault, MemoryState},
 };
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256, keccak256};
 use alloy_trie::{
@@ -505,6 +506,77 @@ fn unchanged_accounts_and_slots_leave_no_change() {
         commit(&state, absent).unwrap(),
         (root, ChangeSet::default())
     );
+}
+
+/// Work is counted in reads: the same on every machine.
+#[test]
+fn reads_grow_with_the_touched_accounts_not_with_the_state() {
+    let reads = |accounts: u64| {
+        let mut state = MemoryState::default();
+        state.apply(&commit(&state, many_accounts(accounts)).unwrap().1);
+        let mut post = many_accounts(1_000);
+        for update in post.accounts.values_mut() {
+            update.account = record(7_777_777);
+        }
+        let counted = FaultyState::new(&state, usize::MAX);
+        commit(&counted, post).unwrap();
+        counted.reads()
+    };
+    let (small, large) = (reads(10_000), reads(300_000));
+    println!("1,000 touched accounts: {small} reads among 10,000, {large} among 300,000");
+    assert!(
+        large < small * 2,
+        "{small} reads among 10,000 accounts, {large} among 300,000"
+    );
+}
+
+#[test]
+fn every_failed_read_fails_the_commit_and_the_proof() {
+    let mut state = MemoryState::default();
+    state.apply(&commit(&state, many_accounts(200)).unwrap().1);
+    let owner = HashedAddress(keccak256(0u64.to_be_bytes()));
+    let mut post = many_accounts(20);
+    for (index, update) in post.accounts.values_mut().enumerate() {
+        *update = match index % 3 {
+            0 => AccountUpdate::default(),
+            1 => AccountUpdate {
+                account: record(7),
+                wipe_storage: true,
+                ..AccountUpdate::default()
+            },
+            _ => AccountUpdate {
+                account: record(7),
+                ..AccountUpdate::default()
+            },
+        };
+    }
+    post.accounts.insert(
+        owner,
+        AccountUpdate {
+            account: record(8),
+            wipe_storage: false,
+            storage: BTreeMap::from([(slot(1), U256::from(1))]),
+        },
+    );
+    let overlay = Overlay {
+        accounts: BTreeMap::from([(address(5), None)]),
+        storage: BTreeMap::new(),
+    };
+    let all = FaultyState::new(&state, usize::MAX);
+    commit(&all, post.clone()).unwrap();
+    let commit_reads = all.reads();
+    prove(&all, &overlay, owner, &[slot(1), slot(2)]).unwrap();
+    let proof_reads = all.reads() - commit_reads;
+    for fails_at in 0..commit_reads {
+        let faulty = FaultyState::new(&state, fails_at);
+        let error = commit(&faulty, post.clone()).unwrap_err();
+        assert_eq!(error.0.downcast_ref(), Some(&InjectedFault(fails_at)));
+    }
+    for fails_at in 0..proof_reads {
+        let faulty = FaultyState::new(&state, fails_at);
+        let error = prove(&faulty, &overlay, owner, &[slot(1), slot(2)]).unwrap_err();
+        assert_eq!(error.0.downcast_ref(), Some(&InjectedFault(fails_at)));
+    }
 }
 
 fn fault(error: &StateError) -> Option<&TrieFault> {
