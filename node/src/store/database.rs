@@ -3,8 +3,8 @@
 use super::{StoreError, StoreOptions, schema::Family};
 use rocksdb::{
     BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DBCompressionType,
-    DBPinnableSlice, DBRecoveryMode, DBWithThreadMode, Direction, IteratorMode, Options,
-    ReadOptions, SingleThreaded, SliceTransform, SnapshotWithThreadMode, WriteBatch,
+    DBPinnableSlice, DBRecoveryMode, DBWithThreadMode, DataBlockIndexType, Direction, IteratorMode,
+    Options, ReadOptions, SingleThreaded, SliceTransform, SnapshotWithThreadMode, WriteBatch,
 };
 use std::path::Path;
 
@@ -13,11 +13,11 @@ pub(super) type Database = DBWithThreadMode<SingleThreaded>;
 pub(super) type Snapshot<'a> = SnapshotWithThreadMode<'a, Database>;
 
 /// All memtables together; RocksDB writes the largest out when they reach it.
-const MEMTABLES_SIZE_BYTES_MAX: usize = 64 << 20;
+const MEMTABLES_SIZE_BYTES_MAX: usize = 32 << 20;
 /// One memtable.
-const MEMTABLE_SIZE_BYTES_MAX: usize = 32 << 20;
+const MEMTABLE_SIZE_BYTES_MAX: usize = 16 << 20;
 /// When the logs reach this, families that hold the oldest one are written out. Bounds the replay at the next start.
-const WAL_SIZE_BYTES_MAX: u64 = 256 << 20;
+const WAL_SIZE_BYTES_MAX: u64 = 128 << 20;
 /// Table files kept open: the memory of their indices is part of an idle node's.
 const OPEN_FILES_MAX: i32 = 512;
 /// About one false positive in a hundred.
@@ -63,33 +63,45 @@ pub(super) fn open(folder: &Path, options: &StoreOptions) -> Result<Database, St
     }
     let families = names.into_iter().map(|name| {
         let family = Family::ALL.into_iter().find(|family| family.name() == name);
-        let history_prefix = family.and_then(Family::history_prefix_bytes);
-        ColumnFamilyDescriptor::new(name, family_options(&cache, history_prefix))
+        ColumnFamilyDescriptor::new(name, family_options(&cache, family))
     });
     Database::open_cf_descriptors(&settings, folder, families)
         .map_err(|error| open_error(folder, error))
 }
 
-fn family_options(cache: &Cache, history_prefix_bytes: Option<usize>) -> Options {
+fn family_options(cache: &Cache, family: Option<Family>) -> Options {
     let mut table = BlockBasedOptions::default();
     table.set_block_cache(cache);
-    table.set_block_size(8 << 10);
     table.set_bloom_filter(BLOOM_BITS_PER_KEY, false);
     table.set_optimize_filters_for_memory(true);
-    table.set_cache_index_and_filter_blocks(true);
-    table.set_pin_l0_filter_and_index_blocks_in_cache(true);
+    // Indices and filters stay with their open tables. In the cache they would push each other out: one filter is as
+    // large as a hundred blocks, and each read of a trie node needs several.
+    table.set_cache_index_and_filter_blocks(false);
     table.set_format_version(5);
     let mut settings = Options::default();
-    if let Some(length) = history_prefix_bytes {
+    if let Some(length) = family.and_then(Family::history_prefix_bytes) {
         // Most keys never changed: the filter on the part before the height answers that without a read.
         settings.set_prefix_extractor(SliceTransform::create_fixed_prefix(length));
         settings.set_memtable_prefix_bloom_ratio(0.05);
         table.set_whole_key_filtering(false);
     }
+    if family.is_some_and(Family::is_read_at_random) {
+        // Keys are hashes: neighbours are strangers, so small blocks, found by hash.
+        table.set_block_size(4 << 10);
+        table.set_data_block_index_type(DataBlockIndexType::BinaryAndHash);
+        table.set_data_block_hash_ratio(0.75);
+        settings.set_compression_type(DBCompressionType::Lz4);
+    } else {
+        table.set_block_size(16 << 10);
+        settings.set_compression_type(DBCompressionType::Lz4);
+        settings.set_bottommost_compression_type(DBCompressionType::Zstd);
+    }
+    if matches!(family, Some(Family::AccountNodes | Family::StorageNodes)) {
+        // Nearly all hashes.
+        settings.set_compression_type(DBCompressionType::None);
+    }
     settings.set_block_based_table_factory(&table);
     settings.set_write_buffer_size(MEMTABLE_SIZE_BYTES_MAX);
-    settings.set_compression_type(DBCompressionType::Lz4);
-    settings.set_bottommost_compression_type(DBCompressionType::Zstd);
     settings
 }
 

@@ -124,6 +124,27 @@ impl Family {
         }
     }
 
+    /// Whether keys are hashes, read one by one in no order.
+    pub(super) const fn is_read_at_random(self) -> bool {
+        match self {
+            Self::Accounts
+            | Self::Storage
+            | Self::Code
+            | Self::AccountNodes
+            | Self::StorageNodes
+            | Self::HeightByHash
+            | Self::TxIndex => true,
+            Self::Meta
+            | Self::Headers
+            | Self::Bodies
+            | Self::Receipts
+            | Self::Results
+            | Self::AccountHistory
+            | Self::StorageHistory
+            | Self::ChangesByHeight => false,
+        }
+    }
+
     pub(super) fn corrupt(self, key: &[u8], reason: impl ToString) -> StoreError {
         StoreError::Corrupt {
             family: self.name(),
