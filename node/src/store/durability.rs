@@ -114,6 +114,12 @@ impl Log {
         }
     }
 
+    /// Whether a batch was written since the last sync began.
+    #[cfg(test)]
+    pub(super) fn has_unsynced(&self) -> bool {
+        self.shared.progress.lock().unsynced_since.is_some()
+    }
+
     /// Makes every later sync and commit fail, as a failed sync does.
     #[cfg(test)]
     pub(super) fn inject_fault(&self, fault: rocksdb::Error) {

@@ -106,7 +106,8 @@ impl StateView {
         Ok(())
     }
 
-    fn read<T>(
+    /// `current`, then `before`, never the other way round.
+    pub(super) fn read<T>(
         &self,
         current: impl FnOnce(Source<'_>) -> Result<T, StoreError>,
         before: impl FnOnce(Source<'_>) -> Result<Option<T>, StoreError>,

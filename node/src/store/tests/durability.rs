@@ -61,8 +61,10 @@ fn os_syncs_when_asked_and_at_close() {
     let folder = tempfile::tempdir().unwrap();
     let mut chain = TestChain::new(folder.path(), options(Durability::Os), &some_steps(0));
     // Block 0 is synced in every mode.
+    assert!(!chain.store.inner.log.has_unsynced());
     assert_eq!(chain.store.durable_height(), 0);
     chain.commit(&some_steps(1));
+    assert!(chain.store.inner.log.has_unsynced());
     std::thread::sleep(Duration::from_millis(100));
     assert_eq!(chain.store.durable_height(), 0);
     chain.store.request_sync();

@@ -221,6 +221,7 @@ fn a_damaged_head_record_keeps_the_store_shut() {
         &[][..],
         &[0; 39],
         &schema::encode_head(2, Default::default()),
+        &schema::encode_head(3, Default::default()),
         &schema::encode_head(9, Default::default()),
     ] {
         let folder = tempfile::tempdir().unwrap();

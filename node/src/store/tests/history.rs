@@ -1,5 +1,7 @@
 use super::{Model, Step, TestChain, address, check_account, options, some_steps};
-use crate::store::{Durability, StateView, Store, StoreError, StoreOptions};
+use crate::store::{
+    Durability, StateView, Store, StoreError, StoreOptions, history::account_before,
+};
 use alloy_primitives::U256;
 use cloister_app::state::{HashedAddress, HashedSlot, StateRead};
 use proptest::{collection, prelude::*};
@@ -180,6 +182,35 @@ fn pruned_history_leaves_no_records() {
             let height = key.last_chunk::<8>().copied().map(u64::from_be_bytes);
             assert!(height > Some(28), "{} {}", family.name(), hex::encode(&key));
         }
+    }
+}
+
+/// Two interleavings that no amount of luck is needed for: a block is committed just before the first read of a view, and
+/// between its two reads.
+#[test]
+fn a_commit_between_the_two_reads_of_a_view_is_seen_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut chain = TestChain::new(folder.path(), options(Durability::Os), &some_steps(0));
+    let owner = HashedAddress::from(address(1));
+    for commit_first in [true, false] {
+        let view = chain.store.state_latest().unwrap();
+        let height = view.height();
+        let mut commit = || chain.commit(&BTreeMap::from([(1, Step::Fund(height + 50))]));
+        let account = view.read(
+            |source| {
+                if commit_first {
+                    commit();
+                }
+                let account = source.account_record(owner);
+                if !commit_first {
+                    commit();
+                }
+                account
+            },
+            |source| account_before(source, owner, height),
+        );
+        let model = &chain.models[usize::try_from(height).unwrap()];
+        check_account(account.unwrap(), model, 1);
     }
 }
 

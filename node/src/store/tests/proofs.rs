@@ -161,6 +161,27 @@ fn proofs_verify_while_blocks_are_committed() {
 }
 
 #[test]
+fn a_proof_whose_root_is_not_the_headers_is_an_error() {
+    use crate::store::{database, schema, schema::Family};
+    let folder = tempfile::tempdir().unwrap();
+    let mut chain = TestChain::new(folder.path(), options(Durability::Os), &some_steps(0));
+    chain.commit(&some_steps(1));
+    // A well-formed record of another account's past.
+    let owner = keccak256(address(1));
+    let database = &chain.store.inner.database;
+    let handle = database::handle(database, Family::AccountHistory);
+    let wrong = schema::encode_account(&cloister_app::state::Account::default());
+    database
+        .put_cf(handle, schema::history_key(owner.as_slice(), 1), wrong)
+        .unwrap();
+    let error = chain.store.proof(0, address(3), &[]).unwrap_err();
+    assert!(
+        matches!(error, StoreError::StateRoot { height: 0, .. }),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_proof_of_a_damaged_trie_is_an_error() {
     use crate::store::{database, schema::Family};
     let folder = tempfile::tempdir().unwrap();
