@@ -134,16 +134,17 @@ impl Engine {
     async fn run_on_demand(&mut self, stop: CancellationToken) -> Result<(), Fatal> {
         let mut arrivals = self.chain.pool().subscribe_pending();
         loop {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return Ok(()),
-                () = arrived(&mut arrivals) => {}
-            }
-            // An arrival may be in a block already; and one that cannot be included must not make blocks for ever.
+            // First what is there already: JSON-RPC may have served before we listened. An arrival may be in a block already;
+            // and one that cannot be included must not make blocks for ever.
             while self.has_candidates() && self.make_block().await? > 0 {
                 if stop.is_cancelled() {
                     return Ok(());
                 }
+            }
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(()),
+                () = arrived(&mut arrivals) => {}
             }
         }
     }
