@@ -1,5 +1,9 @@
 //! What the tests of several modules sign their transactions with.
 
+use crate::{
+    chain::{Chain, ChainOptions},
+    store::{Durability, Store, StoreError, StoreOptions},
+};
 use alloy_consensus::{SignableTransaction, TxEip1559, TxEip7702, TxEnvelope};
 use alloy_eips::{
     eip2718::Encodable2718 as _,
@@ -9,8 +13,11 @@ use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256};
 use alloy_signer::SignerSync as _;
 use alloy_signer_local::PrivateKeySigner;
 use cloister_app::transaction::Transaction;
-use cloister_genesis::DEV_CHAIN_ID;
-use std::sync::Arc;
+use cloister_genesis::{DEV_CHAIN_ID, Genesis, dev_genesis};
+use std::{
+    path::Path,
+    sync::{Arc, LazyLock},
+};
 
 pub(crate) const GWEI: u128 = 1_000_000_000;
 
@@ -119,4 +126,30 @@ impl Wallet {
         let transaction = Transaction::decode(self.raw(draft), DEV_CHAIN_ID);
         Arc::new(transaction.expect("drafts of tests are well-formed"))
     }
+}
+
+/// What the tests say the hash of the genesis file is.
+pub(crate) const GENESIS_SHA256: B256 = B256::repeat_byte(0x6e);
+
+/// A chain of the development network on a real store in `folder`.
+pub(crate) fn open_chain(folder: &Path, options: ChainOptions) -> Chain {
+    try_open_chain(folder, options, Durability::Os).expect("a folder of the test's own opens")
+}
+
+/// The same in another durability mode, where the folder may be in use.
+pub(crate) fn try_open_chain(
+    folder: &Path,
+    options: ChainOptions,
+    durability: Durability,
+) -> Result<Chain, StoreError> {
+    static GENESIS: LazyLock<Arc<Genesis>> = LazyLock::new(|| Arc::new(dev_genesis()));
+    let store_options = StoreOptions {
+        durability,
+        wal_folder: None,
+        block_cache_bytes: 8 * 1024 * 1024,
+        history_blocks: 1_000,
+        proof_window_blocks: 16,
+    };
+    let store = Store::open(folder, store_options)?;
+    Ok(Chain::new(Arc::clone(&GENESIS), GENESIS_SHA256, store, options))
 }

@@ -73,7 +73,7 @@ impl ChainHandle {
         Ok(Self { calls, fault })
     }
 
-    async fn call<T: Send + 'static>(
+    pub(super) async fn call<T: Send + 'static>(
         &self,
         method: impl FnOnce(&mut BlockThread) -> Result<T, Fatal> + Send + 'static,
     ) -> Result<T, Fatal> {
