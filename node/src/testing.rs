@@ -151,5 +151,10 @@ pub(crate) fn try_open_chain(
         proof_window_blocks: 16,
     };
     let store = Store::open(folder, store_options)?;
-    Ok(Chain::new(Arc::clone(&GENESIS), GENESIS_SHA256, store, options))
+    Ok(Chain::new(
+        Arc::clone(&GENESIS),
+        GENESIS_SHA256,
+        store,
+        options,
+    ))
 }

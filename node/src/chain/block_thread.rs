@@ -106,9 +106,8 @@ impl BlockThread {
 
     /// CometBFT's genesis names ours by hash, so that a large allocation never travels through an ABCI frame.
     fn check_app_state(&self, app_state: &Bytes) -> Result<(), Fatal> {
-        let named = AppState::parse(app_state).map_err(|error| {
-            configuration(format!("app_state of CometBFT's genesis: {error}"))
-        })?;
+        let named = AppState::parse(app_state)
+            .map_err(|error| configuration(format!("app_state of CometBFT's genesis: {error}")))?;
         let chain = &self.chain;
         let expected = chain.genesis_sha256();
         if named.genesis_sha256 != expected.0 {
@@ -242,12 +241,10 @@ impl BlockThread {
                 ConsensusFault::State(error) => store(error),
                 ConsensusFault::WrongHeight { .. }
                 | ConsensusFault::SystemCall { .. }
-                | ConsensusFault::Execution { .. } => {
-                    consensus(format!(
-                        "decided block {} cannot be executed on {} (hash {}): {fault}",
-                        input.height, head.height, head.hash
-                    ))
-                }
+                | ConsensusFault::Execution { .. } => consensus(format!(
+                    "decided block {} cannot be executed on {} (hash {}): {fault}",
+                    input.height, head.height, head.hash
+                )),
             })
     }
 

@@ -78,7 +78,8 @@ impl ExecutedBlocks {
             block,
             size_bytes,
         });
-        while self.kept.len() > self.limits.count_max || self.size_bytes > self.limits.size_bytes_max
+        while self.kept.len() > self.limits.count_max
+            || self.size_bytes > self.limits.size_bytes_max
         {
             let oldest = self.kept.pop_front().expect("over a cap means not empty");
             self.size_bytes -= oldest.size_bytes;

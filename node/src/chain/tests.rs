@@ -42,13 +42,19 @@ impl Rig {
 
     /// The process dies and starts again; nothing but the folder is left.
     async fn restart(self, options: ChainOptions) -> Self {
-        let Self { chain, handle, folder } = self;
+        let Self {
+            chain,
+            handle,
+            folder,
+        } = self;
         drop((chain, handle));
         // The block thread lets go of the store once it has seen that nobody can call it.
         let chain = loop {
             match try_open_chain(folder.path(), options, Durability::Os) {
                 Ok(chain) => break chain,
-                Err(StoreError::InUse { .. }) => tokio::time::sleep(Duration::from_millis(10)).await,
+                Err(StoreError::Locked { .. }) => {
+                    tokio::time::sleep(Duration::from_millis(10)).await
+                }
                 Err(error) => panic!("{error}"),
             }
         };
@@ -90,7 +96,12 @@ impl Rig {
             .await
             .unwrap();
         let hash = consensus_hash(&input);
-        assert!(self.handle.process_proposal(input.clone(), hash).await.unwrap());
+        assert!(
+            self.handle
+                .process_proposal(input.clone(), hash)
+                .await
+                .unwrap()
+        );
         let answer = self.decide(input.clone()).await;
         (input, answer)
     }
@@ -111,7 +122,11 @@ fn app_state(genesis_sha256: B256) -> Bytes {
 
 fn input(height: u64, transactions: Vec<Bytes>) -> BlockInput {
     let proposer = ConsensusAddress::repeat_byte(0xab);
-    let vote = Vote { validator: proposer, power: 100, signed: true };
+    let vote = Vote {
+        validator: proposer,
+        power: 100,
+        signed: true,
+    };
     BlockInput {
         height,
         time_ms: FIRST_TIME_MS + 1_000 * height,
@@ -129,7 +144,10 @@ fn consensus_hash(input: &BlockInput) -> B256 {
 
 fn no_cache() -> ChainOptions {
     ChainOptions {
-        executed: ExecutedLimits { count_max: 0, size_bytes_max: 0 },
+        executed: ExecutedLimits {
+            count_max: 0,
+            size_bytes_max: 0,
+        },
         ..ChainOptions::default()
     }
 }
@@ -165,11 +183,20 @@ async fn caches_and_pool_do_not_change_what_is_decided() {
         for raw in workload(height) {
             let transaction = cloister_app::transaction::Transaction::decode(raw, DEV_CHAIN_ID);
             let origin = crate::pool::Origin::Local;
-            proposing.chain.pool().add(Arc::new(transaction.unwrap()), origin).unwrap();
+            proposing
+                .chain
+                .pool()
+                .add(Arc::new(transaction.unwrap()), origin)
+                .unwrap();
         }
         let (input, answer) = proposing.make_block().await;
         assert_eq!(input.transactions.len(), 2);
-        assert!(answer.results.iter().all(|result| result.code == 0 && result.gas_used > 0));
+        assert!(
+            answer
+                .results
+                .iter()
+                .all(|result| result.code == 0 && result.gas_used > 0)
+        );
         assert_eq!(replaying.decide(input).await, answer, "block {height}");
     }
     assert_eq!(
@@ -187,7 +214,10 @@ async fn the_app_hash_is_the_ethereum_block_hash() {
     let (header, hash) = rig.chain.store().header(1).unwrap().unwrap();
     assert_eq!(header.hash_slow(), answer.app_hash);
     assert_eq!(hash, answer.app_hash);
-    assert_eq!(header.extra_data.as_ref(), consensus_hash(&input).as_slice());
+    assert_eq!(
+        header.extra_data.as_ref(),
+        consensus_hash(&input).as_slice()
+    );
     assert_eq!(rig.handle.info().await.unwrap(), (1, answer.app_hash));
 }
 
@@ -199,7 +229,11 @@ async fn a_crash_between_finalize_and_commit_changes_nothing() {
     let held = rig.handle.info().await.unwrap();
     let input = rig.input(workload(2));
     let hash = consensus_hash(&input);
-    let lost = rig.handle.finalize_block(input.clone(), hash).await.unwrap();
+    let lost = rig
+        .handle
+        .finalize_block(input.clone(), hash)
+        .await
+        .unwrap();
 
     let rig = rig.restart(ChainOptions::default()).await;
     assert_eq!(rig.handle.info().await.unwrap(), held);
@@ -214,7 +248,11 @@ async fn a_disconnect_drops_the_pending_outcome() {
     let rig = Rig::new(ChainOptions::default()).await;
     let input = rig.input(workload(1));
     let hash = consensus_hash(&input);
-    let first = rig.handle.finalize_block(input.clone(), hash).await.unwrap();
+    let first = rig
+        .handle
+        .finalize_block(input.clone(), hash)
+        .await
+        .unwrap();
     rig.handle.disconnect().await;
     assert_eq!(rig.handle.info().await.unwrap().0, 0);
     assert_eq!(rig.handle.finalize_block(input, hash).await.unwrap(), first);
@@ -227,22 +265,35 @@ async fn a_disconnect_drops_the_pending_outcome() {
 async fn a_decided_block_with_an_invalid_transaction_is_readable() {
     let rig = Rig::new(ChainOptions::default()).await;
     let [good, poor] = [Wallet::dev(0), Wallet::numbered(9)];
-    let used_nonce = Draft { value: U256::from(2), ..Draft::default() };
+    let used_nonce = Draft {
+        value: U256::from(2),
+        ..Draft::default()
+    };
     let transactions = vec![
         good.raw(&Draft::default()),
         good.raw(&used_nonce),
         poor.raw(&Draft::default()),
         Bytes::from_static(b"no transaction at all"),
-        good.raw(&Draft { nonce: 1, ..Draft::default() }),
+        good.raw(&Draft {
+            nonce: 1,
+            ..Draft::default()
+        }),
     ];
     let hash = consensus_hash(&rig.input(transactions.clone()));
-    let refused = rig.handle.process_proposal(rig.input(transactions.clone()), hash).await;
+    let refused = rig
+        .handle
+        .process_proposal(rig.input(transactions.clone()), hash)
+        .await;
     assert_eq!(refused, Ok(false));
 
     let answer = rig.decide(rig.input(transactions)).await;
     let codes: Vec<u32> = answer.results.iter().map(|result| result.code).collect();
     assert_eq!(codes, [0, 100, 102, 3, 0]);
-    assert!(answer.results[1..4].iter().all(|result| result.gas_used == 0));
+    assert!(
+        answer.results[1..4]
+            .iter()
+            .all(|result| result.gas_used == 0)
+    );
     let store = rig.chain.store();
     let block = store.block(1).unwrap().unwrap();
     assert_eq!(block.transactions.len(), 2);
@@ -256,7 +307,10 @@ async fn a_decided_block_with_an_invalid_transaction_is_readable() {
         .collect();
     assert_eq!(placements, [Some(0), None, None, None, Some(1)]);
     for (index, transaction) in (0u32..).zip(&block.transactions) {
-        let location = store.transaction_location(transaction.hash()).unwrap().unwrap();
+        let location = store
+            .transaction_location(transaction.hash())
+            .unwrap()
+            .unwrap();
         assert_eq!((location.height, location.index), (1, index));
     }
     assert_eq!(rig.nonce(good.address()), 2);
@@ -277,7 +331,10 @@ async fn subscribers_hear_of_a_block_only_when_it_can_be_read() {
             assert_eq!(block.hash, heard.hash);
             assert_eq!(block.transactions.len(), heard.block.transactions.len());
             assert_eq!(store.height_by_hash(heard.hash).unwrap(), Some(height));
-            assert!(heard.block.changes.accounts.is_empty(), "writes are not held for subscribers");
+            assert!(
+                heard.block.changes.accounts.is_empty(),
+                "writes are not held for subscribers"
+            );
         }
     });
     for height in 1..=30 {
@@ -298,14 +355,24 @@ async fn a_thousand_proposals_at_one_height_leave_no_trace() {
         input: Bytes::from(vec![0; 120_000]),
         ..Draft::default()
     };
-    let transactions: Vec<Bytes> = (0..8).map(|nonce| Wallet::dev(3).raw(&large(nonce))).collect();
+    let transactions: Vec<Bytes> = (0..8)
+        .map(|nonce| Wallet::dev(3).raw(&large(nonce)))
+        .collect();
     let propose = async |index: u64| {
         // Another time makes another block.
         let mut proposal = rig.input(transactions.clone());
         proposal.time_ms += index;
         let hash = consensus_hash_of_time(proposal.time_ms);
-        assert!(rig.handle.process_proposal(proposal.clone(), hash).await.unwrap());
-        rig.handle.prepare_proposal(proposal, 1_000_000).await.unwrap();
+        assert!(
+            rig.handle
+                .process_proposal(proposal.clone(), hash)
+                .await
+                .unwrap()
+        );
+        rig.handle
+            .prepare_proposal(proposal, 1_000_000)
+            .await
+            .unwrap();
     };
     for index in 0..50 {
         propose(index).await;
@@ -316,7 +383,10 @@ async fn a_thousand_proposals_at_one_height_leave_no_trace() {
     }
     let grown_bytes = resident_bytes().saturating_sub(before_bytes);
     // Other tests run in this process; the cap of the kept blocks alone is 32 MiB.
-    assert!(grown_bytes < 200 * 1024 * 1024, "grew by {grown_bytes} bytes");
+    assert!(
+        grown_bytes < 200 * 1024 * 1024,
+        "grew by {grown_bytes} bytes"
+    );
     assert_eq!(rig.handle.info().await.unwrap(), held);
     assert_eq!(rig.nonce(Wallet::dev(3).address()), 0);
     let answer = rig.decide(rig.input(transactions)).await;

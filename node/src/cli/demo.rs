@@ -1,7 +1,7 @@
 //! The first-run demonstration: an ordinary client of the JSON-RPC endpoint, over real HTTP. It sends a transfer, deploys
 //! a contract and has it verify a Groth16 proof, and prints each receipt.
 
-use super::dev::print;
+use super::print;
 use crate::engine::accounts::dev_signer;
 use alloy_consensus::{SignableTransaction as _, TxEip1559, TxEnvelope};
 use alloy_eips::eip2718::Encodable2718 as _;
@@ -80,18 +80,32 @@ pub async fn run(address: SocketAddr) -> Result<(), DemoError> {
     let receiver = dev_signer(1).address();
     print("Demonstration, through JSON-RPC over HTTP\n\n");
 
-    print(&format!("1. Transfer of 1 coin from {} to {receiver}\n", client.signer.address()));
-    let receipt = client.send(TxKind::Call(receiver), U256::from(COIN_WEI), Bytes::new()).await?;
+    print(&format!(
+        "1. Transfer of 1 coin from {} to {receiver}\n",
+        client.signer.address()
+    ));
+    let receipt = client
+        .send(TxKind::Call(receiver), U256::from(COIN_WEI), Bytes::new())
+        .await?;
     print(&shown(&receipt));
-    let balance: U256 = client.call("eth_getBalance", json!([receiver, "latest"])).await?;
+    let balance: U256 = client
+        .call("eth_getBalance", json!([receiver, "latest"]))
+        .await?;
     print(&format!("   balance of {receiver}: {balance} wei\n\n"));
 
     print("2. Deployment of a contract that has the Groth16 precompile check what it is sent\n");
-    let receipt = client.send(TxKind::Create, U256::ZERO, gate_init_code()).await?;
+    let receipt = client
+        .send(TxKind::Create, U256::ZERO, gate_init_code())
+        .await?;
     print(&shown(&receipt));
     let contract: Address = field(&receipt, "contractAddress")?;
-    let code: Bytes = client.call("eth_getCode", json!([contract, "latest"])).await?;
-    print(&format!("   contract {contract}, {} bytes of code\n\n", code.len()));
+    let code: Bytes = client
+        .call("eth_getCode", json!([contract, "latest"]))
+        .await?;
+    print(&format!(
+        "   contract {contract}, {} bytes of code\n\n",
+        code.len()
+    ));
 
     let proof = development_proof();
     print(&format!(
@@ -99,9 +113,13 @@ pub async fn run(address: SocketAddr) -> Result<(), DemoError> {
         proof.name, proof.public_input_count, proof.id
     ));
     let input = proof.verify_input();
-    let receipt = client.send(TxKind::Call(contract), U256::ZERO, input.clone()).await?;
+    let receipt = client
+        .send(TxKind::Call(contract), U256::ZERO, input.clone())
+        .await?;
     print(&shown(&receipt));
-    let count: U256 = client.call("eth_getStorageAt", json!([contract, "0x0", "latest"])).await?;
+    let count: U256 = client
+        .call("eth_getStorageAt", json!([contract, "0x0", "latest"]))
+        .await?;
     print(&format!("   proofs the contract has verified: {count}\n"));
     let mut forged = input.to_vec();
     // The last bit of the last public input.
@@ -111,7 +129,9 @@ pub async fn run(address: SocketAddr) -> Result<(), DemoError> {
     match client.eth_call(contract, forged.into()).await {
         Ok(_) => return Err(DemoError::ForgedProofAccepted),
         Err(DemoError::Rpc { message, .. }) => {
-            print(&format!("   the same proof with one bit of a public input flipped: {message}\n\n"));
+            print(&format!(
+                "   the same proof with one bit of a public input flipped: {message}\n\n"
+            ));
         }
         Err(error) => return Err(error),
     }
@@ -141,7 +161,13 @@ impl Client {
     ) -> Result<T, DemoError> {
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let http = |source| DemoError::Http { method, source };
-        let response = self.http.post(&self.url).json(&request).send().await.map_err(http)?;
+        let response = self
+            .http
+            .post(&self.url)
+            .json(&request)
+            .send()
+            .await
+            .map_err(http)?;
         let mut answer: Value = response.json().await.map_err(http)?;
         if let Some(error) = answer.get("error") {
             return Err(DemoError::Rpc {
@@ -159,7 +185,11 @@ impl Client {
 
     async fn eth_call(&self, to: Address, input: Bytes) -> Result<Bytes, DemoError> {
         let from = self.signer.address();
-        self.call("eth_call", json!([{"from": from, "to": to, "input": input}, "latest"])).await
+        self.call(
+            "eth_call",
+            json!([{"from": from, "to": to, "input": input}, "latest"]),
+        )
+        .await
     }
 
     /// Signs and sends a transaction, as a wallet does, and waits for its receipt.
@@ -170,7 +200,9 @@ impl Client {
             request["to"] = json!(to);
         }
         let chain_id: U256 = self.call("eth_chainId", json!([])).await?;
-        let nonce: U256 = self.call("eth_getTransactionCount", json!([from, "pending"])).await?;
+        let nonce: U256 = self
+            .call("eth_getTransactionCount", json!([from, "pending"]))
+            .await?;
         let gas: U256 = self.call("eth_estimateGas", json!([request])).await?;
         let gas_price: U256 = self.call("eth_gasPrice", json!([])).await?;
         let tip: U256 = self.call("eth_maxPriorityFeePerGas", json!([])).await?;
@@ -199,7 +231,9 @@ impl Client {
     async fn receipt(&self, hash: B256) -> Result<Value, DemoError> {
         let asked = Instant::now();
         while asked.elapsed() < RECEIPT_PATIENCE {
-            let receipt: Value = self.call("eth_getTransactionReceipt", json!([hash])).await?;
+            let receipt: Value = self
+                .call("eth_getTransactionReceipt", json!([hash]))
+                .await?;
             if receipt.is_null() {
                 tokio::time::sleep(RECEIPT_POLL).await;
                 continue;
@@ -224,7 +258,9 @@ fn field<T: DeserializeOwned>(receipt: &Value, name: &str) -> Result<T, DemoErro
 /// The receipt as it came, indented, the 256 bytes of its bloom cut short.
 fn shown(receipt: &Value) -> String {
     let mut receipt = receipt.clone();
-    let blooms = receipt["logsBloom"].as_str().map(|bloom| format!("{}…", &bloom[..bloom.len().min(10)]));
+    let blooms = receipt["logsBloom"]
+        .as_str()
+        .map(|bloom| format!("{}…", &bloom[..bloom.len().min(10)]));
     if let Some(bloom) = blooms {
         receipt["logsBloom"] = Value::String(bloom);
     }
@@ -255,5 +291,7 @@ fn gate_init_code() -> Bytes {
     .concat();
     // codecopy(0, 9, length), return(0, length)
     let length = u8::try_from(runtime.len()).expect("the code above is short");
-    [&[0x60, length][..], &hex!("8060095f395ff3"), &runtime].concat().into()
+    [&[0x60, length][..], &hex!("8060095f395ff3"), &runtime]
+        .concat()
+        .into()
 }

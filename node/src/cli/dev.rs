@@ -1,40 +1,34 @@
 //! `cloister dev`: a development chain in one process. The embedded engine takes the place of CometBFT; everything
 //! else is what `cloister start` runs.
 
-use super::demo;
+use super::{demo, print, until_told};
 use crate::{
     chain::{Chain, ChainHandle, ChainOptions, Fatal},
+    config::{self, Config},
+    ending::{EXIT_CONSENSUS, EXIT_OTHER},
     engine::{
         Engine, EngineConfig,
         accounts::{DEV_MNEMONIC, dev_signer},
     },
+    failure::Failure,
+    home::{self, HomeLock},
     rpc::{self, ConsensusStatus, RpcConfig, RpcServer},
     store::{Durability, Store, StoreOptions},
 };
-use alloy_primitives::B256;
-use cloister_genesis::{DEV_ACCOUNTS, Genesis, dev_genesis, file_hash};
+use cloister_genesis::{DEV_ACCOUNTS, dev_genesis};
 use std::{
     fmt::Write as _,
-    io::{ErrorKind, Write as _},
+    fs,
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::watch,
-};
+use tokio::{sync::watch, task::JoinError};
 use tokio_util::sync::CancellationToken;
 
-/// Where genesis is written in the home.
-const GENESIS_FILE: &str = "genesis.json";
-/// Folder of the database in the home.
-const STORE_FOLDER: &str = "store";
 /// Folder of the engine in the home.
 const ENGINE_FOLDER: &str = "engine";
-/// A wrong setting or file: `EX_CONFIG` of sysexits.h.
-const EXIT_CONFIGURATION: u8 = 78;
 
 /// Run a development chain: one process, funded accounts, no CometBFT.
 #[derive(Debug, Clone, clap::Args)]
@@ -58,10 +52,8 @@ pub struct DevArguments {
 }
 
 /// Runs until SIGINT or SIGTERM, or until a fault.
-pub async fn run(arguments: DevArguments) -> Result<(), Fatal> {
-    // Before anything is written, so that a signal at any time stops cleanly.
-    let mut interrupted = signal(SignalKind::interrupt()).map_err(|error| fault("signals", &error))?;
-    let mut terminated = signal(SignalKind::terminate()).map_err(|error| fault("signals", &error))?;
+pub async fn run(arguments: DevArguments) -> Result<(), Failure> {
+    let until_told = until_told()?;
     let home = Home::open(arguments.home.as_deref())?;
     let node = DevNode::start(&home, &arguments).await?;
     print(&node.banner(&home, &arguments));
@@ -73,56 +65,58 @@ pub async fn run(arguments: DevArguments) -> Result<(), Fatal> {
             Ok(())
         }
     };
-    let until_told = async {
-        tokio::select! {
-            _ = interrupted.recv() => {}
-            _ = terminated.recv() => {}
-        }
-    };
     node.run(demo, until_told).await
 }
 
-/// A home folder; a temporary one goes with it.
+/// A locked home folder with a genesis in it. A temporary one goes at the end.
 #[derive(Debug)]
 struct Home {
     folder: PathBuf,
+    config: Config,
     temporary: bool,
+    _lock: HomeLock,
 }
 
 impl Home {
-    fn open(given: Option<&Path>) -> Result<Self, Fatal> {
+    fn open(given: Option<&Path>) -> Result<Self, Failure> {
         let folder = given.map_or_else(
             || std::env::temp_dir().join(format!("cloister-dev-{}", std::process::id())),
             Path::to_path_buf,
         );
-        std::fs::create_dir_all(&folder)
-            .map_err(|error| fault(&folder.display().to_string(), &error))?;
-        Ok(Self {
-            folder,
+        fs::create_dir_all(&folder).map_err(Failure::io(&folder))?;
+        let home = Self {
+            _lock: HomeLock::take(&folder)?,
             temporary: given.is_none(),
-        })
+            config: Config::default(),
+            folder,
+        };
+        home.write_missing_genesis()?;
+        Ok(home)
     }
 
-    /// The genesis in the home, written there at the first start, and the hash of its file.
-    fn genesis(&self) -> Result<(Genesis, B256), Fatal> {
-        let path = self.folder.join(GENESIS_FILE);
-        let json = match std::fs::read(&path) {
-            Ok(json) => json,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let json = dev_genesis().to_json();
-                let temporary = path.with_extension("new");
-                std::fs::write(&temporary, &json)
-                    .and_then(|()| std::fs::rename(&temporary, &path))
-                    .map_err(|error| fault(&path.display().to_string(), &error))?;
-                json
-            }
-            Err(error) => return Err(fault(&path.display().to_string(), &error)),
-        };
-        let genesis = Genesis::parse(&json).map_err(|error| Fatal {
-            exit_code: EXIT_CONFIGURATION,
-            report: format!("{}: {error}\nhint: {}", path.display(), error.hint()),
-        })?;
-        Ok((genesis, B256::from(file_hash(&json))))
+    /// Whole or not at all: a crash in between leaves no half genesis behind.
+    fn write_missing_genesis(&self) -> Result<(), Failure> {
+        let path = config::resolve(&self.folder, &self.config.node.genesis_file);
+        if path.exists() {
+            return Ok(());
+        }
+        let new = path.with_extension("new");
+        fs::write(&new, dev_genesis().to_json())
+            .and_then(|()| fs::rename(&new, &path))
+            .map_err(Failure::io(&path))
+    }
+}
+
+impl Home {
+    /// The chain outlives a crash of the process; only a power cut may take its last second.
+    fn store_options(&self) -> StoreOptions {
+        StoreOptions {
+            durability: Durability::Interval {
+                blocks: 64,
+                ms: 1_000,
+            },
+            ..self.config.store_options(&self.folder)
+        }
     }
 }
 
@@ -130,7 +124,7 @@ impl Drop for Home {
     fn drop(&mut self) {
         if self.temporary {
             // What cannot be removed is left to the system's cleaning of its temporary folder.
-            let _ = std::fs::remove_dir_all(&self.folder);
+            let _ = fs::remove_dir_all(&self.folder);
         }
     }
 }
@@ -148,17 +142,18 @@ struct DevNode {
 }
 
 impl DevNode {
-    async fn start(home: &Home, arguments: &DevArguments) -> Result<Self, Fatal> {
-        let (genesis, genesis_sha256) = home.genesis()?;
-        let store = Store::open(&home.folder.join(STORE_FOLDER), store_options())?;
-        let chain = Chain::new(
-            Arc::new(genesis),
-            genesis_sha256,
-            store,
-            ChainOptions::default(),
-        );
-        let handle =
-            ChainHandle::start(chain.clone()).map_err(|error| fault("the block thread", &error))?;
+    async fn start(home: &Home, arguments: &DevArguments) -> Result<Self, Failure> {
+        let (genesis, genesis_sha256) = home::read_genesis(&home.folder, &home.config)?;
+        let folder = config::resolve(&home.folder, &home.config.storage.folder);
+        let store = Store::open(&folder, home.store_options())?;
+        let options = ChainOptions::default();
+        let chain = Chain::new(Arc::new(genesis), genesis_sha256, store, options);
+        let handle = ChainHandle::start(chain.clone()).map_err(|error| {
+            Failure::other(
+                format!("the block thread: {error}"),
+                "check the limits of this user (ulimit -a)",
+            )
+        })?;
         let engine = Engine::start(
             chain.clone(),
             handle.clone(),
@@ -171,11 +166,9 @@ impl DevNode {
         let (consensus, status) = watch::channel(ConsensusStatus::default());
         let rpc = rpc::serve(chain.clone(), rpc_config(arguments), status)
             .await
-            .map_err(|error| Fatal {
-                exit_code: EXIT_CONFIGURATION,
-                report: format!(
-                    "{error}\nhint: stop what listens there, or choose other ports with --http and --ws"
-                ),
+            .map_err(|error| {
+                let hint = "stop what listens there, or choose other ports with --http and --ws";
+                Failure::config(error.to_string(), hint)
             })?;
         Ok(Self {
             http_address: rpc.addresses.http.unwrap_or(arguments.http),
@@ -193,29 +186,36 @@ impl DevNode {
         self,
         demo: impl Future<Output = Result<(), demo::DemoError>>,
         until_told: impl Future<Output = ()>,
-    ) -> Result<(), Fatal> {
+    ) -> Result<(), Failure> {
         let stop = CancellationToken::new();
-        let engine = tokio::spawn(self.engine.run(stop.clone()));
-        let demo_and_on = async {
+        let mut engine = tokio::spawn(self.engine.run(stop.clone()));
+        let demo_failed = async {
             match demo.await {
                 Ok(()) => std::future::pending().await,
-                Err(error) => Fatal {
-                    exit_code: 1,
-                    report: format!("demonstration: {error}"),
-                },
+                Err(error) => error,
             }
         };
         let ended = tokio::select! {
             () = until_told => Ok(()),
-            fault = self.handle.failed() => Err(fault),
-            fault = demo_and_on => Err(fault),
+            fault = self.handle.failed() => Err(Failure::from(fault)),
+            error = demo_failed => Err(Failure {
+                exit_code: EXIT_OTHER,
+                message: format!("demonstration: {error}"),
+                hint: None,
+            }),
+            // It ends by itself only for a fault of its own, such as a full disk.
+            engine = &mut engine => return Err(engine_failure(engine)),
         };
         // The block under way is finished, then readers go, then the store closes.
         stop.cancel();
-        let engine = engine.await.map_err(|error| fault("the engine", &error))?;
+        let engine = engine.await;
         self.rpc.stop().await;
         self.chain.store().close()?;
-        ended.and(engine)
+        ended?;
+        match engine {
+            Ok(Ok(())) => Ok(()),
+            engine => Err(engine_failure(engine)),
+        }
     }
 
     fn banner(&self, home: &Home, arguments: &DevArguments) -> String {
@@ -258,17 +258,19 @@ impl DevNode {
     }
 }
 
-/// A development chain outlives a crash of the process; only a power cut may take its last second.
-fn store_options() -> StoreOptions {
-    StoreOptions {
-        durability: Durability::Interval {
-            blocks: 64,
-            ms: 1_000,
+fn engine_failure(ended: Result<Result<(), Fatal>, JoinError>) -> Failure {
+    match ended {
+        Ok(Err(fatal)) => fatal.into(),
+        Ok(Ok(())) => Failure {
+            exit_code: EXIT_CONSENSUS,
+            message: "the engine stopped by itself".to_owned(),
+            hint: None,
         },
-        wal_folder: None,
-        block_cache_bytes: 64 * 1024 * 1024,
-        history_blocks: 100_000,
-        proof_window_blocks: 256,
+        Err(error) => Failure {
+            exit_code: EXIT_CONSENSUS,
+            message: format!("the engine: {error}"),
+            hint: None,
+        },
     }
 }
 
@@ -303,20 +305,6 @@ fn parse_block_time(text: &str) -> Result<Duration, String> {
         return Err("at most one hour".to_owned());
     }
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
-}
-
-pub(super) fn print(text: &str) {
-    // Whoever closed our output does not stop the chain.
-    let mut output = std::io::stdout().lock();
-    let _ = output.write_all(text.as_bytes());
-    let _ = output.flush();
-}
-
-fn fault(what: &str, error: &dyn std::error::Error) -> Fatal {
-    Fatal {
-        exit_code: 74,
-        report: format!("{what}: {error}"),
-    }
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Dev(arguments) => {
             logging::init(&LogConfig::default());
             Ending::exiting().install_panic_hook();
-            block_on(async { Ok(dev::run(arguments).await?) })
+            block_on(dev::run(arguments))
         }
         Command::Testnet(arguments) => testnet::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),

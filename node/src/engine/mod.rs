@@ -99,8 +99,13 @@ impl Engine {
             Some(block) if block.height == self.height => {
                 self.time_ms = self.time_ms.max(block.time_ms);
             }
-            Some(block) if block.height == self.height + 1 && block.parent_hash == self.app_hash => {
-                tracing::info!(height = block.height, "deciding the interrupted block again");
+            Some(block)
+                if block.height == self.height + 1 && block.parent_hash == self.app_hash =>
+            {
+                tracing::info!(
+                    height = block.height,
+                    "deciding the interrupted block again"
+                );
                 self.decide(&block).await?;
             }
             Some(block) => tracing::warn!(

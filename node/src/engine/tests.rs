@@ -37,7 +37,10 @@ async fn goes_on_after_a_restart() {
     let (app_hash, time_ms) = (first.app_hash, first.time_ms);
     end(first).await;
     let mut second = engine(home.path(), Duration::ZERO).await;
-    assert_eq!((second.height, second.app_hash, second.time_ms), (3, app_hash, time_ms));
+    assert_eq!(
+        (second.height, second.app_hash, second.time_ms),
+        (3, app_hash, time_ms)
+    );
     second.make_block().await.unwrap();
     let (header, _) = second.chain.store().header(4).unwrap().unwrap();
     assert_eq!(header.parent_hash, app_hash);
@@ -58,11 +61,25 @@ async fn a_block_interrupted_before_commit_is_decided_again() {
         signers: first.signers(),
     };
     first.journal.save(&block).unwrap();
-    let lost = first.handle.finalize_block(block.input(), block.hash()).await.unwrap();
+    let lost = first
+        .handle
+        .finalize_block(block.input(), block.hash())
+        .await
+        .unwrap();
     end(first).await;
     let second = engine(home.path(), Duration::ZERO).await;
     assert_eq!((second.height, second.app_hash), (2, lost.app_hash));
-    assert_eq!(second.chain.store().block(2).unwrap().unwrap().transactions.len(), 1);
+    assert_eq!(
+        second
+            .chain
+            .store()
+            .block(2)
+            .unwrap()
+            .unwrap()
+            .transactions
+            .len(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -116,9 +133,18 @@ async fn without_a_pace_a_transaction_makes_a_block_and_nothing_else_does() {
     let waited = tokio::time::timeout(Duration::from_millis(300), blocks.recv()).await;
     assert!(waited.is_err(), "no block without a transaction");
     for nonce in 0..3 {
-        let draft = Draft { nonce, ..Draft::default() };
-        chain.pool().add(Wallet::dev(0).sign(&draft), Origin::Local).unwrap();
-        let block = tokio::time::timeout(Duration::from_secs(10), blocks.recv()).await.unwrap().unwrap();
+        let draft = Draft {
+            nonce,
+            ..Draft::default()
+        };
+        chain
+            .pool()
+            .add(Wallet::dev(0).sign(&draft), Origin::Local)
+            .unwrap();
+        let block = tokio::time::timeout(Duration::from_secs(10), blocks.recv())
+            .await
+            .unwrap()
+            .unwrap();
         assert_eq!(block.outcome.block.header.number, nonce + 1);
         assert_eq!(block.outcome.block.transactions.len(), 1);
     }
@@ -135,7 +161,10 @@ async fn keeps_its_pace_until_told_to_stop() {
     let stop = CancellationToken::new();
     let running = tokio::spawn(engine.run(stop.clone()));
     for height in 1..=10 {
-        assert_eq!(blocks.recv().await.unwrap().outcome.block.header.number, height);
+        assert_eq!(
+            blocks.recv().await.unwrap().outcome.block.header.number,
+            height
+        );
     }
     stop.cancel();
     assert_eq!(running.await.unwrap(), Ok(()));

@@ -132,8 +132,14 @@ impl Core {
 
     fn entry(&self, hash: &B256) -> Option<(&Sender, &Entry)> {
         let (address, nonce) = self.index.get(hash)?;
-        let sender = self.senders.get(address).expect("an indexed hash has a sender");
-        let entry = sender.entries.get(nonce).expect("an indexed hash has an entry");
+        let sender = self
+            .senders
+            .get(address)
+            .expect("an indexed hash has a sender");
+        let entry = sender
+            .entries
+            .get(nonce)
+            .expect("an indexed hash has an entry");
         Some((sender, entry))
     }
 

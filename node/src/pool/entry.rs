@@ -53,8 +53,12 @@ impl Entry {
     pub(crate) fn new(transaction: Arc<Transaction>) -> Self {
         let envelope: &TxEnvelope = transaction.envelope();
         let fee_cap_wei = envelope.max_fee_per_gas();
-        let mut authorities: Vec<Address> =
-            transaction.authorities().iter().flatten().copied().collect();
+        let mut authorities: Vec<Address> = transaction
+            .authorities()
+            .iter()
+            .flatten()
+            .copied()
+            .collect();
         authorities.sort_unstable();
         authorities.dedup();
         Self {

@@ -226,7 +226,9 @@ fn sender_content(core: &Core, sender: Address) -> SenderContent {
         .into_iter()
         .partition(|(_, pending)| *pending);
     let transactions = |list: Vec<(Arc<Transaction>, bool)>| {
-        list.into_iter().map(|(transaction, _)| transaction).collect()
+        list.into_iter()
+            .map(|(transaction, _)| transaction)
+            .collect()
     };
     SenderContent {
         sender,

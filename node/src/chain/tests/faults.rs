@@ -16,7 +16,10 @@ async fn commit_without_finalize_is_a_fault() {
 async fn finalize_of_another_height_than_the_next_is_a_fault() {
     for height in [0, 2] {
         let rig = Rig::new(ChainOptions::default()).await;
-        let result = rig.handle.finalize_block(input(height, Vec::new()), B256::ZERO).await;
+        let result = rig
+            .handle
+            .finalize_block(input(height, Vec::new()), B256::ZERO)
+            .await;
         assert_eq!(exit_code(result), 70, "height {height}");
     }
 }
@@ -27,7 +30,14 @@ async fn a_block_before_init_chain_is_a_fault() {
     let chain = open_chain(folder.path(), ChainOptions::default());
     let handle = ChainHandle::start(chain).unwrap();
     assert_eq!(handle.info().await, Ok((0, B256::ZERO)));
-    assert_eq!(exit_code(handle.finalize_block(input(1, Vec::new()), B256::ZERO).await), 70);
+    assert_eq!(
+        exit_code(
+            handle
+                .finalize_block(input(1, Vec::new()), B256::ZERO)
+                .await
+        ),
+        70
+    );
 }
 
 #[tokio::test]
@@ -81,7 +91,10 @@ async fn init_chain_of_another_genesis_is_refused() {
         Bytes::new(),
     ] {
         let rig = Rig::new(ChainOptions::default()).await;
-        let result = rig.handle.init_chain("cloister-test".to_owned(), app_state, 1).await;
+        let result = rig
+            .handle
+            .init_chain("cloister-test".to_owned(), app_state, 1)
+            .await;
         assert_eq!(exit_code(result), 78);
     }
 }
@@ -90,22 +103,34 @@ async fn init_chain_of_another_genesis_is_refused() {
 async fn init_chain_at_another_height_than_1_is_refused() {
     let rig = Rig::new(ChainOptions::default()).await;
     let state = app_state(GENESIS_SHA256);
-    let result = rig.handle.init_chain("cloister-test".to_owned(), state, 7).await;
+    let result = rig
+        .handle
+        .init_chain("cloister-test".to_owned(), state, 7)
+        .await;
     assert_eq!(exit_code(result), 78);
 }
 
 /// Invariant 7.
 #[tokio::test]
 async fn retain_height_follows_the_configured_window_and_never_passes_the_durable_height() {
-    let options = ChainOptions { retain_blocks: 3, ..ChainOptions::default() };
+    let options = ChainOptions {
+        retain_blocks: 3,
+        ..ChainOptions::default()
+    };
     for (durability, synced) in [(Durability::EveryBlock, true), (Durability::Os, false)] {
         let folder = tempfile::tempdir().unwrap();
         let chain = try_open_chain(folder.path(), options, durability).unwrap();
         let handle = ChainHandle::start(chain.clone()).unwrap();
         let state = app_state(GENESIS_SHA256);
-        handle.init_chain("cloister-test".to_owned(), state, 1).await.unwrap();
+        handle
+            .init_chain("cloister-test".to_owned(), state, 1)
+            .await
+            .unwrap();
         for height in 1..=10 {
-            handle.finalize_block(input(height, Vec::new()), B256::ZERO).await.unwrap();
+            handle
+                .finalize_block(input(height, Vec::new()), B256::ZERO)
+                .await
+                .unwrap();
             let durable_before = chain.store().durable_height();
             let retain_height = handle.commit().await.unwrap();
             assert!(retain_height <= chain.store().durable_height());
@@ -123,7 +148,10 @@ async fn all_blocks_are_retained_unless_configured() {
     let rig = Rig::new(ChainOptions::default()).await;
     for _ in 0..5 {
         let hash = B256::ZERO;
-        rig.handle.finalize_block(rig.input(Vec::new()), hash).await.unwrap();
+        rig.handle
+            .finalize_block(rig.input(Vec::new()), hash)
+            .await
+            .unwrap();
         assert_eq!(rig.handle.commit().await, Ok(0));
     }
 }

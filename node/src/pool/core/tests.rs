@@ -105,7 +105,10 @@ impl Core {
             for (nonce, entry) in &sender.entries {
                 assert!(*nonce >= sender.account.nonce, "stale nonce kept");
                 assert_eq!(self.index.get(&entry.hash), Some(&(*address, *nonce)));
-                assert_eq!(self.ages.get(&entry.arrival).map(|(_, hash)| hash), Some(&entry.hash));
+                assert_eq!(
+                    self.ages.get(&entry.arrival).map(|(_, hash)| hash),
+                    Some(&entry.hash)
+                );
                 let contiguous = *nonce == expected;
                 expected += u64::from(contiguous);
                 let position = usize::try_from(*nonce - sender.account.nonce).unwrap();
@@ -155,7 +158,10 @@ fn refuses_a_nonce_below_the_accounts() {
     let account = SenderAccount { nonce: 3, ..RICH };
     assert_eq!(
         add_with(&mut core, &wallet, &draft(2), account).unwrap_err(),
-        Rejection::NonceTooLow { expected: 3, got: 2 }
+        Rejection::NonceTooLow {
+            expected: 3,
+            got: 2
+        }
     );
 }
 
@@ -165,7 +171,10 @@ fn refuses_a_fee_cap_below_the_floor() {
     let wallet = Wallet::numbered(1);
     assert_eq!(
         add(&mut core, &wallet, &paying(0, 9)).unwrap_err(),
-        Rejection::FeeCapBelowBaseFee { fee_cap_wei: 9, base_fee_wei: 10 }
+        Rejection::FeeCapBelowBaseFee {
+            fee_cap_wei: 9,
+            base_fee_wei: 10
+        }
     );
     assert!(add(&mut core, &wallet, &paying(0, 10)).is_ok());
 }
@@ -174,15 +183,26 @@ fn refuses_a_fee_cap_below_the_floor() {
 fn refuses_what_the_sender_cannot_pay_for_all_together() {
     let (mut core, wallet) = (core(|_| {}), Wallet::numbered(1));
     let cost = U256::from(21_000 * 10 * GWEI + 1);
-    let account = SenderAccount { balance: cost * U256::from(2), ..RICH };
+    let account = SenderAccount {
+        balance: cost * U256::from(2),
+        ..RICH
+    };
     assert!(add_with(&mut core, &wallet, &draft(0), account).is_ok());
     assert!(add_with(&mut core, &wallet, &draft(1), account).is_ok());
     assert_eq!(
         add_with(&mut core, &wallet, &draft(2), account).unwrap_err(),
-        Rejection::InsufficientFunds { balance: account.balance, cost: cost * U256::from(3) }
+        Rejection::InsufficientFunds {
+            balance: account.balance,
+            cost: cost * U256::from(3)
+        }
     );
     // A replacement counts for the one it replaces.
-    let dearer = Draft { value: U256::ZERO, fee_cap_wei: 11 * GWEI, tip_wei: 2 * GWEI, ..draft(1) };
+    let dearer = Draft {
+        value: U256::ZERO,
+        fee_cap_wei: 11 * GWEI,
+        tip_wei: 2 * GWEI,
+        ..draft(1)
+    };
     assert!(matches!(
         add_with(&mut core, &wallet, &dearer, account),
         Err(Rejection::InsufficientFunds { .. })
@@ -223,7 +243,10 @@ fn replaces_only_for_a_tenth_more_on_both_fees() {
 fn replacement_of_a_tiny_fee_must_be_higher() {
     let (mut core, wallet) = (core(|_| {}), Wallet::numbered(1));
     assert!(add(&mut core, &wallet, &paying(0, 1)).is_ok());
-    let same = Draft { value: U256::from(2), ..paying(0, 1) };
+    let same = Draft {
+        value: U256::from(2),
+        ..paying(0, 1)
+    };
     assert_eq!(
         add(&mut core, &wallet, &same).unwrap_err(),
         Rejection::ReplacementUnderpriced
@@ -241,7 +264,10 @@ fn promotes_what_waited_for_a_gap() {
     }
     assert_eq!(
         core.recheck(&hash(&wallet, &draft(1))),
-        Err(Rejection::NonceGap { expected: 0, got: 1 })
+        Err(Rejection::NonceGap {
+            expected: 0,
+            got: 1
+        })
     );
     let admission = add(&mut core, &wallet, &draft(0)).unwrap();
     assert_eq!(nonces(&admission.executable), [0, 1, 2]);
@@ -259,7 +285,11 @@ fn pending_nonce_is_the_first_that_is_missing() {
         assert_eq!(core.pending_nonce(wallet.address()), Some(nonce + 1));
     }
     add_with(&mut core, &wallet, &draft(11), account).unwrap();
-    assert_eq!(core.pending_nonce(wallet.address()), Some(9), "not over a gap");
+    assert_eq!(
+        core.pending_nonce(wallet.address()),
+        Some(9),
+        "not over a gap"
+    );
 }
 
 /// X2, and the rest of the sender's cap.
@@ -322,7 +352,10 @@ fn a_full_pool_evicts_the_lowest_tip_and_refuses_a_lower_one() {
         );
     }
     assert!(add(&mut core, &Wallet::numbered(4), &paying(0, 6)).is_ok());
-    assert!(core.get(&hash(&Wallet::numbered(2), &paying(0, 3))).is_none());
+    assert!(
+        core.get(&hash(&Wallet::numbered(2), &paying(0, 3)))
+            .is_none()
+    );
     assert_eq!(core.size(), (3, 0));
 }
 
@@ -358,7 +391,11 @@ fn the_queue_of_all_senders_is_bounded() {
         Rejection::PoolFull
     );
     assert!(add(&mut core, &Wallet::numbered(4), &paying(9, 6)).is_ok());
-    assert!(add(&mut core, &Wallet::numbered(5), &paying(0, 1)).unwrap().pending);
+    assert!(
+        add(&mut core, &Wallet::numbered(5), &paying(0, 1))
+            .unwrap()
+            .pending
+    );
     assert_eq!(core.size(), (1, 3));
 }
 
@@ -403,7 +440,10 @@ fn drops_what_was_not_included_in_its_lifetime() {
 #[test]
 fn a_delegated_account_has_one_in_flight() {
     let (mut core, wallet) = (core(|_| {}), Wallet::numbered(1));
-    let delegated = SenderAccount { has_code: true, ..RICH };
+    let delegated = SenderAccount {
+        has_code: true,
+        ..RICH
+    };
     assert_eq!(
         add_with(&mut core, &wallet, &draft(1), delegated).unwrap_err(),
         Rejection::DelegatedAccountGap
@@ -436,7 +476,10 @@ fn an_account_with_a_pooled_authorization_has_one_in_flight() {
         Rejection::DelegatedAccountLimit
     );
     // Included, the authorization no longer holds the owner back; its code does.
-    block(&mut core, &[(sponsor.address(), SenderAccount { nonce: 1, ..RICH })]);
+    block(
+        &mut core,
+        &[(sponsor.address(), SenderAccount { nonce: 1, ..RICH })],
+    );
     assert!(add(&mut core, &owner, &draft(1)).is_ok());
 }
 
@@ -463,7 +506,11 @@ fn an_account_that_gets_code_keeps_only_its_next() {
     for nonce in 0..4 {
         add(&mut core, &wallet, &draft(nonce)).unwrap();
     }
-    let delegated = SenderAccount { nonce: 1, has_code: true, ..RICH };
+    let delegated = SenderAccount {
+        nonce: 1,
+        has_code: true,
+        ..RICH
+    };
     block(&mut core, &[(wallet.address(), delegated)]);
     assert_eq!(core.size(), (1, 0));
     assert!(core.get(&hash(&wallet, &draft(1))).is_some());
@@ -487,10 +534,16 @@ fn a_block_removes_what_it_included_and_looks_at_touched_senders_only() {
 fn a_block_drops_what_its_sender_can_no_longer_pay() {
     let (mut core, wallet) = (core(|_| {}), Wallet::numbered(1));
     add(&mut core, &wallet, &draft(0)).unwrap();
-    let dear = Draft { value: RICH.balance / U256::from(2), ..draft(1) };
+    let dear = Draft {
+        value: RICH.balance / U256::from(2),
+        ..draft(1)
+    };
     add(&mut core, &wallet, &dear).unwrap();
     add(&mut core, &wallet, &draft(2)).unwrap();
-    let poorer = SenderAccount { balance: RICH.balance / U256::from(3), ..RICH };
+    let poorer = SenderAccount {
+        balance: RICH.balance / U256::from(3),
+        ..RICH
+    };
     block(&mut core, &[(wallet.address(), poorer)]);
     assert_eq!(core.size(), (1, 1), "the one after the hole waits");
     assert_eq!(core.pending_nonce(wallet.address()), Some(1));
@@ -501,7 +554,10 @@ fn a_block_drops_what_its_sender_can_no_longer_pay() {
 fn a_dropped_transaction_can_be_sent_again() {
     let (mut core, wallet) = (core(|_| {}), Wallet::numbered(1));
     add(&mut core, &wallet, &draft(0)).unwrap();
-    let broke = SenderAccount { balance: U256::ZERO, ..RICH };
+    let broke = SenderAccount {
+        balance: U256::ZERO,
+        ..RICH
+    };
     block(&mut core, &[(wallet.address(), broke)]);
     assert_eq!(core.size(), (0, 0));
     assert_eq!(core.pending_nonce(wallet.address()), None);
@@ -527,7 +583,10 @@ fn recheck_does_not_change_its_mind_over_empty_blocks() {
             Ok(()),
             Ok(()),
             Err(Rejection::NoLongerInPool),
-            Err(Rejection::NonceGap { expected: 2, got: 3 }),
+            Err(Rejection::NonceGap {
+                expected: 2,
+                got: 3
+            }),
             Err(Rejection::NoLongerInPool),
         ]
     );
@@ -576,8 +635,16 @@ fn what_the_base_fee_outruns_waits_with_all_that_follows() {
 fn the_tip_that_counts_is_what_the_base_fee_leaves() {
     let mut core = core(|_| {});
     let (capped, open) = (Wallet::numbered(1), Wallet::numbered(2));
-    let high_tip = Draft { fee_cap_wei: 110, tip_wei: 100, ..Draft::default() };
-    let high_cap = Draft { fee_cap_wei: 500, tip_wei: 50, ..Draft::default() };
+    let high_tip = Draft {
+        fee_cap_wei: 110,
+        tip_wei: 100,
+        ..Draft::default()
+    };
+    let high_cap = Draft {
+        fee_cap_wei: 500,
+        tip_wei: 50,
+        ..Draft::default()
+    };
     add(&mut core, &capped, &high_tip).unwrap();
     add(&mut core, &open, &high_cap).unwrap();
     let first = |base_fee_wei| core.best(base_fee_wei).next().unwrap().sender();

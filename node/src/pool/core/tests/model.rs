@@ -11,7 +11,11 @@ const QUEUED_PER_SENDER: usize = 2;
 
 #[derive(Debug, Clone)]
 enum Step {
-    Add { sender: u64, nonce: u64, price_wei: u128 },
+    Add {
+        sender: u64,
+        nonce: u64,
+        price_wei: u128,
+    },
     /// A block after which the sender's nonce is higher by so much.
     Include { sender: u64, count: u64 },
     /// A block after which the sender can pay this price for one transaction, and no more.
@@ -55,7 +59,12 @@ struct Model {
 
 impl Model {
     fn of(&self, sender: u64) -> Vec<Kept> {
-        let mut list: Vec<Kept> = self.kept.iter().copied().filter(|kept| kept.sender == sender).collect();
+        let mut list: Vec<Kept> = self
+            .kept
+            .iter()
+            .copied()
+            .filter(|kept| kept.sender == sender)
+            .collect();
         list.sort_by_key(|kept| kept.nonce);
         list
     }
@@ -88,7 +97,12 @@ impl Model {
         }
         let before = self.kept.clone();
         self.kept.retain(|kept| !same(kept));
-        let new = Kept { sender, nonce, price_wei, arrival: self.arrivals };
+        let new = Kept {
+            sender,
+            nonce,
+            price_wei,
+            arrival: self.arrivals,
+        };
         self.kept.push(new);
         self.trim(sender);
         if !self.kept.contains(&new) {
@@ -107,13 +121,19 @@ impl Model {
     }
 
     fn best(&self) -> Vec<(u64, u64)> {
-        let mut rest: Vec<Kept> = (0..SENDERS).flat_map(|sender| self.pending(sender)).collect();
+        let mut rest: Vec<Kept> = (0..SENDERS)
+            .flat_map(|sender| self.pending(sender))
+            .collect();
         let mut order = Vec::new();
         while !rest.is_empty() {
             let heads = rest.iter().filter(|kept| {
-                !rest.iter().any(|other| other.sender == kept.sender && other.nonce < kept.nonce)
+                !rest
+                    .iter()
+                    .any(|other| other.sender == kept.sender && other.nonce < kept.nonce)
             });
-            let best = *heads.max_by_key(|kept| (kept.price_wei, Reverse(kept.arrival))).unwrap();
+            let best = *heads
+                .max_by_key(|kept| (kept.price_wei, Reverse(kept.arrival)))
+                .unwrap();
             order.push((best.sender, best.nonce));
             rest.retain(|kept| *kept != best);
         }
@@ -135,8 +155,14 @@ fn compare(core: &Core, model: &Model) {
             .iter()
             .map(|(transaction, pending)| (nonces(&[Arc::clone(transaction)])[0], *pending))
             .collect();
-        let pending = model.pending(sender).into_iter().map(|kept| (kept.nonce, true));
-        let queued = model.queued(sender).into_iter().map(|kept| (kept.nonce, false));
+        let pending = model
+            .pending(sender)
+            .into_iter()
+            .map(|kept| (kept.nonce, true));
+        let queued = model
+            .queued(sender)
+            .into_iter()
+            .map(|kept| (kept.nonce, false));
         assert_eq!(ours, pending.chain(queued).collect::<Vec<_>>());
     }
     let order: Vec<(u64, u64)> = core
