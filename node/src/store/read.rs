@@ -8,8 +8,11 @@ use super::{
 };
 use alloy_consensus::{Header, ReceiptEnvelope};
 use alloy_primitives::{B256, Bytes, U256, keccak256};
-use alloy_trie::{EMPTY_ROOT_HASH, Nibbles};
-use cloister_app::state::{Account, HashedAddress, HashedSlot, StateError, StateRead, TrieRead};
+use alloy_trie::Nibbles;
+use cloister_app::{
+    state::{Account, HashedAddress, HashedSlot, StateError, StateRead, TrieRead},
+    trie,
+};
 use std::sync::Arc;
 
 impl Inner {
@@ -105,11 +108,7 @@ pub(super) fn checked_head(source: Source<'_>) -> Result<Option<Head>, StoreErro
             format!("hash {header_hash}, the head has {hash}"),
         ));
     }
-    let root = source.get(
-        Family::AccountNodes,
-        schema::account_node_key(&Nibbles::new()),
-    )?;
-    let root = root.map_or(EMPTY_ROOT_HASH, keccak256);
+    let root = trie::stored_state_root(&source)?;
     if root != header.state_root {
         return Err(StoreError::StateRoot {
             height,
