@@ -140,7 +140,7 @@ impl VerifyingKey {
     }
 
     /// Number of public inputs, n.
-    pub fn public_input_count(&self) -> usize {
+    pub const fn public_input_count(&self) -> usize {
         self.ic.len() - 1
     }
 

@@ -123,7 +123,7 @@ fn every_length_but_the_right_one_is_refused() {
 #[test]
 fn says_which_word_is_not_canonical_and_its_value() {
     let case = case("transfer_k2");
-    let mut proof = case.proof.clone();
+    let mut proof = case.proof;
     let value = add(proof[96..128].try_into().expect("a word"), q()).expect("below 2^256");
     proof[96..128].copy_from_slice(&value);
     let error = Proof::parse(&proof).expect_err("x.c0 of b is not below q");
@@ -181,7 +181,7 @@ fn refuses_the_other_edge_encodings() {
         } else {
             let point = edge["ecAdd_0x06_input"]
                 .as_str()
-                .or(edge["ecMul_0x07_input"].as_str());
+                .or_else(|| edge["ecMul_0x07_input"].as_str());
             proof[..64].copy_from_slice(&hex(point.expect("an input"))[..64]);
         }
         assert!(Proof::parse(&proof).is_err(), "{what}");

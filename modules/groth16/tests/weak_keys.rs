@@ -12,6 +12,9 @@ use cloister_groth16::{
 };
 use common::simulated::{Setup, g1_bytes, g2_bytes, scalars};
 
+/// A way to spoil a setup.
+type Change<T> = fn(&mut Setup, T);
+
 fn rng() -> StdRng {
     StdRng::seed_from_u64(35)
 }
@@ -121,7 +124,7 @@ fn refuses_beta_equal_or_opposite_to_delta() {
 fn refuses_generators_and_their_negatives() {
     let rng = &mut rng();
     for one in [Fr::one(), -Fr::one()] {
-        let changes: [(KeyPoint, fn(&mut Setup, Fr)); 4] = [
+        let changes: [(KeyPoint, Change<Fr>); 4] = [
             (KeyPoint::Alpha, |setup, one| setup.alpha = one),
             (KeyPoint::Beta, |setup, one| setup.beta = one),
             (KeyPoint::Gamma, |setup, one| setup.gamma = one),
@@ -138,18 +141,18 @@ fn refuses_generators_and_their_negatives() {
 #[test]
 fn refuses_the_identity_in_every_place() {
     let rng = &mut rng();
-    let changes: [(KeyPoint, fn(&mut Setup)); 7] = [
-        (KeyPoint::Alpha, |setup| setup.alpha = Fr::zero()),
-        (KeyPoint::Beta, |setup| setup.beta = Fr::zero()),
-        (KeyPoint::Gamma, |setup| setup.gamma = Fr::zero()),
-        (KeyPoint::Delta, |setup| setup.delta = Fr::zero()),
-        (KeyPoint::Ic(0), |setup| setup.ic[0] = Fr::zero()),
-        (KeyPoint::Ic(1), |setup| setup.ic[1] = Fr::zero()),
-        (KeyPoint::Ic(4), |setup| setup.ic[4] = Fr::zero()),
+    let changes: [(KeyPoint, Change<()>); 7] = [
+        (KeyPoint::Alpha, |setup, ()| setup.alpha = Fr::zero()),
+        (KeyPoint::Beta, |setup, ()| setup.beta = Fr::zero()),
+        (KeyPoint::Gamma, |setup, ()| setup.gamma = Fr::zero()),
+        (KeyPoint::Delta, |setup, ()| setup.delta = Fr::zero()),
+        (KeyPoint::Ic(0), |setup, ()| setup.ic[0] = Fr::zero()),
+        (KeyPoint::Ic(1), |setup, ()| setup.ic[1] = Fr::zero()),
+        (KeyPoint::Ic(4), |setup, ()| setup.ic[4] = Fr::zero()),
     ];
     for (point, change) in changes {
         let mut setup = Setup::random(4, rng);
-        change(&mut setup);
+        change(&mut setup, ());
         let source = EncodingError::Identity;
         assert_eq!(refusal(&setup), KeyError::Point { point, source });
     }
