@@ -25,9 +25,9 @@ pub(crate) struct Options {
     /// Seconds measured, after five to warm up
     #[arg(long, default_value_t = 15)]
     seconds: u64,
-    /// Pause between blocks of both networks
-    #[arg(long, default_value = "1s")]
-    timeout_commit: String,
+    /// Pause between blocks of both networks, in milliseconds
+    #[arg(long, default_value_t = 1_000)]
+    timeout_commit_ms: u64,
     /// Transactions in one JSON-RPC batch
     #[arg(long, default_value_t = 100)]
     batch: usize,
@@ -62,7 +62,7 @@ struct Figure {
 #[derive(Debug, serde::Serialize)]
 struct Report {
     transaction_bytes: usize,
-    timeout_commit: String,
+    timeout_commit_ms: u64,
     durability: String,
     kvstore: Figure,
     cloister: Figure,
@@ -71,7 +71,10 @@ struct Report {
 }
 
 pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
     let report = runtime.block_on(measure(options))?;
     let row = |name: &str, figure: &Figure| {
         format!(
@@ -80,8 +83,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
         )
     };
     let table = format!(
-        "one validator, timeout_commit {}, transactions of {} bytes, durability {}\n{}{}ratio      {:9.3}\n",
-        report.timeout_commit,
+        "one validator, timeout_commit {} ms, transactions of {} bytes, durability {}\n{}{}ratio      {:9.3}\n",
+        report.timeout_commit_ms,
         report.transaction_bytes,
         report.durability,
         row("kvstore", &report.kvstore),
@@ -92,19 +95,25 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
 }
 
 async fn measure(options: &Options) -> anyhow::Result<Report> {
-    let senders = (0..options.senders).map(workload::signer).collect::<anyhow::Result<Vec<_>>>()?;
+    let senders = (0..options.senders)
+        .map(workload::signer)
+        .collect::<anyhow::Result<Vec<_>>>()?;
     let rounds = options.signed.div_ceil(options.senders.max(1));
     let mut transfers = Vec::new();
     for nonce in 0..rounds {
         transfers.extend(workload::block(Kind::Native, &senders, nonce, 10_000)?);
     }
     let transaction_bytes = transfers.first().context("nothing was signed")?.len();
-    let kvstore = kvstore(options, transaction_bytes).await.context("measuring kvstore")?;
-    let cloister = cloister(options, &senders, transfers).await.context("measuring cloister")?;
+    let kvstore = kvstore(options, transaction_bytes)
+        .await
+        .context("measuring kvstore")?;
+    let cloister = cloister(options, &senders, transfers)
+        .await
+        .context("measuring cloister")?;
     let ratio = cloister.tps / kvstore.tps;
     Ok(Report {
         transaction_bytes,
-        timeout_commit: options.timeout_commit.clone(),
+        timeout_commit_ms: options.timeout_commit_ms,
         durability: options.durability.clone(),
         kvstore,
         cloister,
@@ -117,7 +126,12 @@ async fn kvstore(options: &Options, transaction_bytes: usize) -> anyhow::Result<
     let home = folder.path().join("cometbft");
     let cometbft = crate::find_program("cometbft", &options.binaries)?;
     let application = crate::find_program("abci-cli", &options.binaries)?;
-    let mut init = Process::start(&cometbft, &["init", "--home", path(&home)?], &folder.path().join("init.log"))?;
+    let mut init = Process::start(
+        &cometbft,
+        &["init", "--home", path(&home)?],
+        &[],
+        &folder.path().join("init.log"),
+    )?;
     init.wait().context("cometbft init")?;
     let (rpc, p2p) = (free_port()?, free_port()?);
     let socket = format!("unix://{}", path(&folder.path().join("app.sock"))?);
@@ -125,7 +139,10 @@ async fn kvstore(options: &Options, transaction_bytes: usize) -> anyhow::Result<
         &home.join("config/config.toml"),
         &[
             ("proxy_app", &format!("\"{socket}\"")),
-            ("timeout_commit", &format!("\"{}\"", options.timeout_commit)),
+            (
+                "timeout_commit",
+                &format!("\"{}ms\"", options.timeout_commit_ms),
+            ),
             ("flush_throttle_timeout", "\"10ms\""),
             ("indexer", "\"null\""),
             ("max_request_batch_size", "0"),
@@ -139,12 +156,22 @@ async fn kvstore(options: &Options, transaction_bytes: usize) -> anyhow::Result<
     let store = path(&folder.path().join("kvstore"))?.to_owned();
     let _application = Process::start(
         &application,
-        &["kvstore", "--address", &socket, "--persist", &store, "--log_level", "error"],
+        &[
+            "kvstore",
+            "--address",
+            &socket,
+            "--persist",
+            &store,
+            "--log_level",
+            "error",
+        ],
+        &[],
         &folder.path().join("kvstore.log"),
     )?;
     let _node = Process::start(
         &cometbft,
         &["start", "--home", path(&home)?, "--log_level", "error"],
+        &[],
         &folder.path().join("cometbft.log"),
     )?;
     let endpoint = format!("http://127.0.0.1:{rpc}");
@@ -164,8 +191,12 @@ async fn cloister(
     transfers: Vec<Bytes>,
 ) -> anyhow::Result<Figure> {
     let folder = tempfile::tempdir()?;
-    let network = crate::node::Network::init(folder.path(), &workload::alloc(senders, 10_000)?, &options.binaries)?;
-    let node = network.start(&options.timeout_commit, &options.durability)?;
+    let network = crate::node::Network::init(
+        folder.path(),
+        &workload::alloc(senders, 10_000)?,
+        &options.binaries,
+    )?;
+    let node = network.start(options.timeout_commit_ms, &options.durability)?;
     wait_for_height(&node.cometbft_rpc, 2, &node.log).await?;
     let requests = transfers
         .iter()
@@ -175,16 +206,36 @@ async fn cloister(
 }
 
 /// Sends all requests in batches over `connections`, and counts what `comet` commits meanwhile.
-async fn drive(options: &Options, target: &str, comet: &str, requests: Vec<Value>) -> anyhow::Result<Figure> {
-    let batches: Arc<Vec<Vec<Value>>> = Arc::new(requests.chunks(options.batch.max(1)).map(<[Value]>::to_vec).collect());
-    let (next, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+async fn drive(
+    options: &Options,
+    target: &str,
+    comet: &str,
+    requests: Vec<Value>,
+) -> anyhow::Result<Figure> {
+    let batches: Arc<Vec<Vec<Value>>> = Arc::new(
+        requests
+            .chunks(options.batch.max(1))
+            .map(<[Value]>::to_vec)
+            .collect(),
+    );
+    let (next, stop) = (
+        Arc::new(AtomicUsize::new(0)),
+        Arc::new(AtomicBool::new(false)),
+    );
     let tasks: Vec<_> = (0..options.connections.max(1))
         .map(|_| {
-            let (batches, next, stop, target) = (batches.clone(), next.clone(), stop.clone(), target.to_owned());
+            let (batches, next, stop, target) = (
+                batches.clone(),
+                next.clone(),
+                stop.clone(),
+                target.to_owned(),
+            );
             tokio::spawn(async move {
                 let client = reqwest::Client::new();
                 while !stop.load(Ordering::Relaxed) {
-                    let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
+                    let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) else {
+                        break;
+                    };
                     send(&client, &target, batch.clone(), &stop).await?;
                 }
                 anyhow::Ok(())
@@ -194,7 +245,9 @@ async fn drive(options: &Options, target: &str, comet: &str, requests: Vec<Value
     tokio::time::sleep(Duration::from_secs(5)).await;
     let first = height(comet).await?;
     let started = Instant::now();
-    while started.elapsed() < Duration::from_secs(options.seconds) && next.load(Ordering::Relaxed) < batches.len() {
+    while started.elapsed() < Duration::from_secs(options.seconds)
+        && next.load(Ordering::Relaxed) < batches.len()
+    {
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     let last = height(comet).await?;
@@ -214,19 +267,46 @@ async fn drive(options: &Options, target: &str, comet: &str, requests: Vec<Value
         to = time;
     }
     let seconds = to - from;
-    Ok(Figure { tps: transactions as f64 / seconds, blocks: last - first, transactions, seconds })
+    Ok(Figure {
+        tps: transactions as f64 / seconds,
+        blocks: last - first,
+        transactions,
+        seconds,
+    })
 }
 
 /// Sends a batch; what is refused because a pool is full is sent again until it is taken.
-async fn send(client: &reqwest::Client, target: &str, mut batch: Vec<Value>, stop: &AtomicBool) -> anyhow::Result<()> {
+async fn send(
+    client: &reqwest::Client,
+    target: &str,
+    mut batch: Vec<Value>,
+    stop: &AtomicBool,
+) -> anyhow::Result<()> {
     while !batch.is_empty() && !stop.load(Ordering::Relaxed) {
-        let answers: Vec<Value> = client.post(target).json(&batch).send().await?.json().await.context("reading a batch's answer")?;
-        let refused: std::collections::BTreeSet<u64> =
-            answers.iter().filter(|answer| is_full(answer)).filter_map(|answer| answer["id"].as_u64()).collect();
-        if let Some(other) = answers.iter().find(|answer| !answer["error"].is_null() && !is_full(answer)) {
+        let answers: Vec<Value> = client
+            .post(target)
+            .json(&batch)
+            .send()
+            .await?
+            .json()
+            .await
+            .context("reading a batch's answer")?;
+        let refused: std::collections::BTreeSet<u64> = answers
+            .iter()
+            .filter(|answer| is_full(answer))
+            .filter_map(|answer| answer["id"].as_u64())
+            .collect();
+        if let Some(other) = answers
+            .iter()
+            .find(|answer| !answer["error"].is_null() && !is_full(answer))
+        {
             bail!("{target} answered {other}");
         }
-        batch.retain(|request| request["id"].as_u64().is_some_and(|id| refused.contains(&id)));
+        batch.retain(|request| {
+            request["id"]
+                .as_u64()
+                .is_some_and(|id| refused.contains(&id))
+        });
         if !batch.is_empty() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -237,18 +317,29 @@ async fn send(client: &reqwest::Client, target: &str, mut batch: Vec<Value>, sto
 /// Whether an answer says that a pool has no room now.
 fn is_full(answer: &Value) -> bool {
     let error = answer["error"].to_string();
-    ["mempool is full", "txpool is full", "account limit exceeded"].iter().any(|text| error.contains(text))
+    [
+        "mempool is full",
+        "txpool is full",
+        "account limit exceeded",
+    ]
+    .iter()
+    .any(|text| error.contains(text))
 }
 
 async fn get(comet: &str, request: &str) -> anyhow::Result<Value> {
-    let answer: Value = reqwest::get(format!("{comet}/{request}")).await?.json().await?;
+    let answer: Value = reqwest::get(format!("{comet}/{request}"))
+        .await?
+        .json()
+        .await?;
     ensure!(answer["error"].is_null(), "{request}: {}", answer["error"]);
     Ok(answer["result"].clone())
 }
 
 pub(crate) async fn height(comet: &str) -> anyhow::Result<u64> {
     let status = get(comet, "status").await?;
-    let text = status["sync_info"]["latest_block_height"].as_str().context("no height in /status")?;
+    let text = status["sync_info"]["latest_block_height"]
+        .as_str()
+        .context("no height in /status")?;
     text.parse().with_context(|| format!("height {text}"))
 }
 
@@ -256,9 +347,15 @@ pub(crate) async fn height(comet: &str) -> anyhow::Result<u64> {
 async fn block(comet: &str, at: u64) -> anyhow::Result<(u64, f64)> {
     let answer = get(comet, &format!("blockchain?minHeight={at}&maxHeight={at}")).await?;
     let meta = &answer["block_metas"][0];
-    let count = meta["num_txs"].as_str().and_then(|text| text.parse().ok()).context("no num_txs")?;
+    let count = meta["num_txs"]
+        .as_str()
+        .and_then(|text| text.parse().ok())
+        .context("no num_txs")?;
     let time = meta["header"]["time"].as_str().context("no block time")?;
-    Ok((count, seconds_of_day(time).with_context(|| format!("block time {time}"))?))
+    Ok((
+        count,
+        seconds_of_day(time).with_context(|| format!("block time {time}"))?,
+    ))
 }
 
 /// `2026-01-02T03:04:05.678Z` as seconds since midnight. A run across midnight is refused by its negative length.
@@ -278,12 +375,16 @@ pub(crate) async fn wait_for_height(comet: &str, wanted: u64, log: &Path) -> any
     }
     let text = std::fs::read_to_string(log).unwrap_or_default();
     let tail: Vec<&str> = text.lines().rev().take(20).collect();
-    bail!("no block {wanted} at {comet} within 60 s; the log ends (newest first):\n{}", tail.join("\n"))
+    bail!(
+        "no block {wanted} at {comet} within 60 s; the log ends (newest first):\n{}",
+        tail.join("\n")
+    )
 }
 
 /// Sets `key = value` lines of CometBFT's config, and the two listen addresses by their section.
 fn edit_config(file: &Path, values: &[(&str, &str)], rpc: u16, p2p: u16) -> anyhow::Result<()> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
     let mut section = String::new();
     let edited = text.lines().map(|line| {
         if line.starts_with('[') {
@@ -304,7 +405,8 @@ fn edit_config(file: &Path, values: &[(&str, &str)], rpc: u16, p2p: u16) -> anyh
 }
 
 fn path(path: &Path) -> anyhow::Result<&str> {
-    path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))
+    path.to_str()
+        .with_context(|| format!("{} is not UTF-8", path.display()))
 }
 
 fn base64(bytes: &[u8]) -> String {
@@ -325,7 +427,9 @@ mod tests {
 
     #[test]
     fn tells_a_full_pool_from_a_refusal() {
-        assert!(is_full(&json!({"error": {"data": "mempool is full: number of txs 5000"}})));
+        assert!(is_full(
+            &json!({"error": {"data": "mempool is full: number of txs 5000"}})
+        ));
         assert!(!is_full(&json!({"error": {"message": "nonce too low"}})));
         assert!(!is_full(&json!({"result": "0x00"})));
     }

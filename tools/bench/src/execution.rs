@@ -13,8 +13,10 @@ use alloy_genesis::GenesisAccount;
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_signer_local::PrivateKeySigner;
 use anyhow::{Context as _, ensure};
-use cloister_app::{app::App, block::{BlockInput, ConsensusAddress}};
-use cloister_genesis::{GenesisBuilder, Genesis};
+use cloister_app::{
+    app::App,
+    block::{BlockInput, ConsensusAddress},
+};
 use cloister_node::store::Store;
 use rayon::prelude::*;
 use revm::{
@@ -56,7 +58,7 @@ pub(crate) struct Report {
     transactions: u64,
     accounts: u64,
     synced: bool,
-    cloister: Summary,
+    pub(crate) cloister: Summary,
     /// Of `cloister`: decode, recovery, execution and state root, without the store.
     cloister_execute: Summary,
     revm_in_memory: Summary,
@@ -78,26 +80,46 @@ fn table(report: &Report) -> String {
          cloister (no store)   median {:8.2} ms  min {:8.2}  max {:8.2}\n\
          revm in memory        median {:8.2} ms  min {:8.2}  max {:8.2}  {:9.0} tx/s\n\
          ratio                 {:.3}\n",
-        report.kind, report.transactions, report.accounts, if report.synced { ", log synced" } else { "" },
-        report.cloister.median_ms, report.cloister.min_ms, report.cloister.max_ms, report.cloister_tps,
-        report.cloister_execute.median_ms, report.cloister_execute.min_ms, report.cloister_execute.max_ms,
-        report.revm_in_memory.median_ms, report.revm_in_memory.min_ms, report.revm_in_memory.max_ms, report.revm_tps,
+        report.kind,
+        report.transactions,
+        report.accounts,
+        if report.synced { ", log synced" } else { "" },
+        report.cloister.median_ms,
+        report.cloister.min_ms,
+        report.cloister.max_ms,
+        report.cloister_tps,
+        report.cloister_execute.median_ms,
+        report.cloister_execute.min_ms,
+        report.cloister_execute.max_ms,
+        report.revm_in_memory.median_ms,
+        report.revm_in_memory.min_ms,
+        report.revm_in_memory.max_ms,
+        report.revm_tps,
         report.ratio,
     )
 }
 
 pub(crate) fn measure(options: &Options) -> anyhow::Result<Report> {
-    ensure!(options.transactions > 0 && options.rounds > 0, "transactions and rounds must be at least 1");
-    let senders: Vec<PrivateKeySigner> = (0..options.transactions).map(workload::signer).collect::<Result<_, _>>()?;
+    ensure!(
+        options.transactions > 0 && options.rounds > 0,
+        "transactions and rounds must be at least 1"
+    );
+    let senders: Vec<PrivateKeySigner> = (0..options.transactions)
+        .map(workload::signer)
+        .collect::<Result<_, _>>()?;
     let alloc = workload::alloc(&senders, options.accounts)?;
-    let genesis = genesis(&alloc)?;
+    let genesis = crate::network(&alloc)?;
     let app = App::new(&genesis);
     let folder = tempfile::tempdir().context("making a temporary folder")?;
-    let store = Store::open(folder.path(), crate::store_options(options.sync)).context("opening the store")?;
-    store.init(&app.init_chain(&genesis)).context("writing genesis")?;
+    let store = Store::open(folder.path(), crate::store_options(options.sync))
+        .context("opening the store")?;
+    store
+        .init(&app.init_chain(&genesis))
+        .context("writing genesis")?;
     let mut baseline = baseline_database(&genesis.alloc);
 
-    let (mut all, mut execute, mut revm_alone) = (Samples::default(), Samples::default(), Samples::default());
+    let (mut all, mut execute, mut revm_alone) =
+        (Samples::default(), Samples::default(), Samples::default());
     for round in 0..=options.rounds {
         let transactions = workload::block(options.kind, &senders, round, options.accounts)?;
         let head = store.head().context("the store holds block 0")?;
@@ -116,12 +138,19 @@ pub(crate) fn measure(options: &Options) -> anyhow::Result<Report> {
         let gas = executed.header.gas_used;
         store.commit(&executed.seal(keccak256(round.to_be_bytes())))?;
         let took = start.elapsed();
-        ensure!(included == options.transactions, "only {included} of {} transactions were included", options.transactions);
+        ensure!(
+            included == options.transactions,
+            "only {included} of {} transactions were included",
+            options.transactions
+        );
 
         let start = Instant::now();
         let baseline_gas = baseline_block(&mut baseline, &transactions, head.header.number + 1)?;
         let baseline_took = start.elapsed();
-        ensure!(gas == baseline_gas, "cloister used {gas} gas, revm {baseline_gas}: not the same work");
+        ensure!(
+            gas == baseline_gas,
+            "cloister used {gas} gas, revm {baseline_gas}: not the same work"
+        );
         if round > 0 {
             all.push(took);
             execute.push(executed_in);
@@ -144,11 +173,6 @@ pub(crate) fn measure(options: &Options) -> anyhow::Result<Report> {
     })
 }
 
-/// A network of one validator with room for any block of the bench.
-pub(crate) fn genesis(alloc: &BTreeMap<Address, GenesisAccount>) -> anyhow::Result<Genesis> {
-    crate::network(alloc)
-}
-
 fn baseline_database(alloc: &BTreeMap<Address, GenesisAccount>) -> CacheDB<EmptyDB> {
     let mut database = CacheDB::new(EmptyDB::new());
     for (address, account) in alloc {
@@ -156,21 +180,30 @@ fn baseline_database(alloc: &BTreeMap<Address, GenesisAccount>) -> CacheDB<Empty
         let info = AccountInfo {
             balance: account.balance,
             nonce: account.nonce.unwrap_or_default(),
-            code_hash: code.as_ref().map_or(alloy_primitives::KECCAK256_EMPTY, Bytecode::hash_slow),
+            code_hash: code
+                .as_ref()
+                .map_or(alloy_primitives::KECCAK256_EMPTY, Bytecode::hash_slow),
             code,
             ..Default::default()
         };
         database.insert_account_info(*address, info);
         for (slot, value) in account.storage.iter().flatten() {
-            let _: Result<(), std::convert::Infallible> =
-                database.insert_account_storage(*address, U256::from_be_bytes(slot.0), U256::from_be_bytes(value.0));
+            let _: Result<(), std::convert::Infallible> = database.insert_account_storage(
+                *address,
+                U256::from_be_bytes(slot.0),
+                U256::from_be_bytes(value.0),
+            );
         }
     }
     database
 }
 
 /// Executes and commits a block in memory; returns the gas used.
-fn baseline_block(database: &mut CacheDB<EmptyDB>, transactions: &[Bytes], number: u64) -> anyhow::Result<u64> {
+fn baseline_block(
+    database: &mut CacheDB<EmptyDB>,
+    transactions: &[Bytes],
+    number: u64,
+) -> anyhow::Result<u64> {
     let recovered: Vec<(TxEnvelope, Address)> = transactions
         .par_iter()
         .map(|raw| {
@@ -195,7 +228,10 @@ fn baseline_block(database: &mut CacheDB<EmptyDB>, transactions: &[Bytes], numbe
     let mut gas = 0u64;
     for (envelope, sender) in &recovered {
         let result = evm.transact_commit(TxEnv::from_recovered_tx(envelope, *sender))?;
-        ensure!(result.is_success(), "baseline transaction failed: {result:?}");
+        ensure!(
+            result.is_success(),
+            "baseline transaction failed: {result:?}"
+        );
         gas += result.tx_gas_used();
     }
     let _ = evm.finalize();

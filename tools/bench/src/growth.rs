@@ -51,7 +51,11 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<()> {
     };
     let table = format!(
         "1,000 native transfers\n{:>9} accounts  median {:8.2} ms\n{:>9} accounts  median {:8.2} ms\nratio {:.2}\n",
-        report.small_accounts, small.median_ms, report.large_accounts, large.median_ms, report.ratio
+        report.small_accounts,
+        small.median_ms,
+        report.large_accounts,
+        large.median_ms,
+        report.ratio
     );
     crate::output::print(options.json, &report, &table)
 }

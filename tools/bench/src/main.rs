@@ -61,22 +61,47 @@ fn main() -> ExitCode {
 /// A store as the node opens it, synced at every block or left to the system.
 fn store_options(sync: bool) -> StoreOptions {
     StoreOptions {
-        durability: if sync { Durability::EveryBlock } else { Durability::Os },
-        ..StoreOptions::default()
+        durability: if sync {
+            Durability::EveryBlock
+        } else {
+            Durability::Os
+        },
+        wal_folder: None,
+        block_cache_bytes: 64 << 20,
+        history_blocks: 100_000,
+        proof_window_blocks: 256,
     }
 }
 
 /// The genesis of a network of one validator with this allocation.
 fn network(alloc: &BTreeMap<Address, GenesisAccount>) -> anyhow::Result<Genesis> {
-    let _ = (GenesisValidator::default, VALIDATOR_POWER_DEFAULT, alloc);
-    let builder = GenesisBuilder::new(workload::CHAIN_ID);
-    builder.build().context("building the genesis of the bench")
+    let validator = GenesisValidator {
+        member: Address::repeat_byte(1),
+        public_key: ed25519_consensus::SigningKey::from([7; 32])
+            .verification_key()
+            .to_bytes(),
+        power: VALIDATOR_POWER_DEFAULT,
+        payout: Address::repeat_byte(1),
+        name: "bench".to_owned(),
+    };
+    alloc
+        .iter()
+        .fold(
+            GenesisBuilder::new(workload::CHAIN_ID),
+            |builder, (address, account)| builder.account(*address, account.clone()),
+        )
+        .validators([validator])
+        .build()
+        .context("building the genesis of the bench")
 }
 
 /// Finds a program in `folders`, beside this program, or in PATH.
 fn find_program(name: &str, folders: &[PathBuf]) -> anyhow::Result<PathBuf> {
-    let beside = std::env::current_exe().ok().and_then(|me| me.parent().map(Path::to_owned));
-    let from_path = std::env::var_os("PATH").map(|value| std::env::split_paths(&value).collect::<Vec<_>>());
+    let beside = std::env::current_exe()
+        .ok()
+        .and_then(|me| me.parent().map(Path::to_owned));
+    let from_path =
+        std::env::var_os("PATH").map(|value| std::env::split_paths(&value).collect::<Vec<_>>());
     folders
         .iter()
         .cloned()
@@ -84,5 +109,9 @@ fn find_program(name: &str, folders: &[PathBuf]) -> anyhow::Result<PathBuf> {
         .chain(from_path.unwrap_or_default())
         .map(|folder| folder.join(name))
         .find(|candidate| candidate.is_file())
-        .with_context(|| format!("{name} not found: `make setup` installs it, or name its folder with --binaries"))
+        .with_context(|| {
+            format!(
+                "{name} not found: `make setup` installs it, or name its folder with --binaries"
+            )
+        })
 }

@@ -16,11 +16,17 @@ pub(crate) struct Process(Child);
 
 impl Process {
     /// Starts `program`, its output in `log`.
-    pub(crate) fn start<A: AsRef<OsStr>>(program: &Path, arguments: &[A], log: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn start<A: AsRef<OsStr>>(
+        program: &Path,
+        arguments: &[A],
+        environment: &[(&str, String)],
+        log: &Path,
+    ) -> anyhow::Result<Self> {
         let output = File::create(log).with_context(|| format!("creating {}", log.display()))?;
         let errors = output.try_clone().context("duplicating a file handle")?;
         let child = Command::new(program)
             .args(arguments)
+            .envs(environment.iter().map(|(key, value)| (key, value)))
             .stdin(Stdio::null())
             .stdout(output)
             .stderr(errors)
@@ -40,8 +46,14 @@ impl Process {
     pub(crate) fn resident_kib(&self) -> anyhow::Result<u64> {
         let path = format!("/proc/{}/status", self.0.id());
         let status = std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("no VmRSS line")?;
-        line.split_whitespace().nth(1).and_then(|word| word.parse().ok()).with_context(|| format!("reading `{line}`"))
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmRSS:"))
+            .context("no VmRSS line")?;
+        line.split_whitespace()
+            .nth(1)
+            .and_then(|word| word.parse().ok())
+            .with_context(|| format!("reading `{line}`"))
     }
 
     /// Asks it to end and waits up to ten seconds, then kills it.
@@ -70,6 +82,7 @@ impl Drop for Process {
 
 /// A loopback port that was free a moment ago.
 pub(crate) fn free_port() -> anyhow::Result<u16> {
-    let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).context("binding a free port")?;
+    let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+        .context("binding a free port")?;
     Ok(listener.local_addr().context("its address")?.port())
 }

@@ -60,6 +60,14 @@ mod tests {
             samples.push(Duration::from_millis(ms));
         }
         let summary = samples.summary();
-        assert_eq!((summary.runs, summary.median_ms, summary.min_ms, summary.max_ms), (3, 20.0, 10.0, 30.0));
+        assert_eq!(
+            (
+                summary.runs,
+                summary.median_ms,
+                summary.min_ms,
+                summary.max_ms
+            ),
+            (3, 20.0, 10.0, 30.0)
+        );
     }
 }

@@ -35,18 +35,30 @@ pub(crate) enum Kind {
 /// The n-th account that signs.
 pub(crate) fn signer(index: u64) -> anyhow::Result<PrivateKeySigner> {
     let key = keccak256([b"cloister bench signer ".as_slice(), &index.to_be_bytes()].concat());
-    PrivateKeySigner::from_bytes(&key).context("a keccak digest is a valid secp256k1 key but for odds of 2^-128")
+    PrivateKeySigner::from_bytes(&key)
+        .context("a keccak digest is a valid secp256k1 key but for odds of 2^-128")
 }
 
 /// The n-th account that only holds coins.
 pub(crate) fn holder(index: u64) -> Address {
-    Address::from_word(keccak256([b"cloister bench holder ".as_slice(), &index.to_be_bytes()].concat()))
+    Address::from_word(keccak256(
+        [b"cloister bench holder ".as_slice(), &index.to_be_bytes()].concat(),
+    ))
 }
 
 /// Senders, holders and the token with a balance for each sender and the first `senders` holders.
-pub(crate) fn alloc(senders: &[PrivateKeySigner], holders: u64) -> anyhow::Result<BTreeMap<Address, GenesisAccount>> {
-    let funded = || GenesisAccount { balance: funding(), ..Default::default() };
-    let mut alloc: BTreeMap<Address, GenesisAccount> = senders.iter().map(|signer| (signer.address(), funded())).collect();
+pub(crate) fn alloc(
+    senders: &[PrivateKeySigner],
+    holders: u64,
+) -> anyhow::Result<BTreeMap<Address, GenesisAccount>> {
+    let funded = || GenesisAccount {
+        balance: funding(),
+        ..Default::default()
+    };
+    let mut alloc: BTreeMap<Address, GenesisAccount> = senders
+        .iter()
+        .map(|signer| (signer.address(), funded()))
+        .collect();
     alloc.extend((0..holders).map(|index| (holder(index), funded())));
     let balances = senders
         .iter()
@@ -55,7 +67,15 @@ pub(crate) fn alloc(senders: &[PrivateKeySigner], holders: u64) -> anyhow::Resul
         .map(|owner| (balance_slot(owner), B256::from(funding())))
         .collect();
     let code = hex::decode(TOKEN_RUNTIME_HEX.trim()).context("Token.runtime.hex")?;
-    alloc.insert(TOKEN, GenesisAccount { nonce: Some(1), code: Some(code.into()), storage: Some(balances), ..Default::default() });
+    alloc.insert(
+        TOKEN,
+        GenesisAccount {
+            nonce: Some(1),
+            code: Some(code.into()),
+            storage: Some(balances),
+            ..Default::default()
+        },
+    );
     Ok(alloc)
 }
 
@@ -67,17 +87,37 @@ fn balance_slot(owner: Address) -> B256 {
 }
 
 /// One transaction of `nonce` from each sender, in order.
-pub(crate) fn block(kind: Kind, senders: &[PrivateKeySigner], nonce: u64, holders: u64) -> anyhow::Result<Vec<Bytes>> {
-    senders.par_iter().enumerate().map(|(index, signer)| transaction(kind, signer, nonce, index as u64, holders)).collect()
+pub(crate) fn block(
+    kind: Kind,
+    senders: &[PrivateKeySigner],
+    nonce: u64,
+    holders: u64,
+) -> anyhow::Result<Vec<Bytes>> {
+    senders
+        .par_iter()
+        .enumerate()
+        .map(|(index, signer)| transaction(kind, signer, nonce, index as u64, holders))
+        .collect()
 }
 
 /// An EIP-1559 transaction; the recipient depends on nonce and sender.
-pub(crate) fn transaction(kind: Kind, signer: &PrivateKeySigner, nonce: u64, index: u64, holders: u64) -> anyhow::Result<Bytes> {
+pub(crate) fn transaction(
+    kind: Kind,
+    signer: &PrivateKeySigner,
+    nonce: u64,
+    index: u64,
+    holders: u64,
+) -> anyhow::Result<Bytes> {
     let recipients = match kind {
         Kind::Native => holders,
         Kind::Erc20 => holders.min(1_000),
     };
-    let recipient = holder(index.wrapping_mul(7_919).wrapping_add(nonce.wrapping_mul(104_729)) % recipients.max(1));
+    let recipient = holder(
+        index
+            .wrapping_mul(7_919)
+            .wrapping_add(nonce.wrapping_mul(104_729))
+            % recipients.max(1),
+    );
     let (to, value, input, gas_limit) = match kind {
         Kind::Native => (recipient, U256::from(1), Bytes::new(), 21_000),
         Kind::Erc20 => {
@@ -98,6 +138,10 @@ pub(crate) fn transaction(kind: Kind, signer: &PrivateKeySigner, nonce: u64, ind
         access_list: Default::default(),
         input,
     };
-    let signature = signer.sign_hash_sync(&unsigned.signature_hash()).context("signing")?;
-    Ok(TxEnvelope::from(unsigned.into_signed(signature)).encoded_2718().into())
+    let signature = signer
+        .sign_hash_sync(&unsigned.signature_hash())
+        .context("signing")?;
+    Ok(TxEnvelope::from(unsigned.into_signed(signature))
+        .encoded_2718()
+        .into())
 }
