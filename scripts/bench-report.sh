@@ -4,5 +4,5 @@ source "$(dirname "$0")/lib.sh"
 "$ROOT/scripts/setup.sh" build cometbft
 cd "$ROOT"
 say "building cloister and cloister-bench"
-cargo build --release --locked -p cloister -p cloister-bench
+cargo build --release --locked --workspace
 exec "$BIN/cloister-bench" report

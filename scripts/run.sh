@@ -4,7 +4,7 @@ source "$(dirname "$0")/lib.sh"
 "$ROOT/scripts/setup.sh" build
 cd "$ROOT"
 say "building cloister (the first time takes a while: RocksDB and the EVM are compiled)"
-cargo build --release --locked -p cloister
+cargo build --release --locked --workspace
 home=${CLOISTER_HOME:-$CLOISTER_CACHE/dev}
 http=${HTTP:-127.0.0.1:8545}
 ws=${WS:-127.0.0.1:8546}
