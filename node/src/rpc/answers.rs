@@ -143,7 +143,7 @@ fn receipt_from(
 }
 
 /// One log, as receipts, log queries and subscriptions show it alike.
-pub(crate) fn log(
+pub(crate) const fn log(
     block: &StoredBlock,
     transaction: &Transaction,
     transaction_index: usize,

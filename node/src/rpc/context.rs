@@ -59,9 +59,10 @@ impl Context {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             filters: Filters::new(config.filters_max, config.filter_lifetime),
-            // Light calls wait on the disk; heavy ones would take the cores from block execution.
+            // Light calls wait on the disk; heavy ones would take the cores from block execution. Two at least, so that
+            // one slow call does not hold up all others.
             light: Arc::new(Semaphore::new(cores.saturating_mul(4))),
-            heavy: Arc::new(Semaphore::new(cores.div_ceil(2))),
+            heavy: Arc::new(Semaphore::new(cores.div_ceil(2).max(2))),
             chain,
             config,
             consensus,
@@ -92,7 +93,7 @@ impl Context {
         .map_err(|_| RpcError::Crashed)?
     }
 
-    fn wait_for_slot(&self) -> Duration {
+    const fn wait_for_slot(&self) -> Duration {
         self.config.evm_timeout.saturating_mul(2)
     }
 

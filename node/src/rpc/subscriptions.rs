@@ -131,13 +131,7 @@ where
             },
             () = sink.closed() => return,
         }
-        while let Some(height) = context
-            .store()
-            .head()
-            .map(|head| head.height)
-            .filter(|height| *height >= next)
-        {
-            debug_assert!(height >= next);
+        while context.store().head().is_some_and(|head| head.height >= next) {
             let show = Arc::clone(&show);
             let at = next;
             let shown = context

@@ -30,6 +30,23 @@ async fn new_heads_come_in_order_without_gaps() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn client_that_reads_late_misses_nothing() {
+    let bench = Bench::with(|config| config.message_buffer_capacity = 4).await;
+    let mut socket = bench.web_socket().await;
+    let heads = socket.subscribe(json!(["newHeads"])).await;
+    // More than the events kept for a lagging subscriber.
+    for _ in 0..200 {
+        bench.block(&[]).await;
+    }
+    for height in 1..=200_u64 {
+        assert_eq!(
+            socket.next(&heads).await["number"],
+            json!(format!("{height:#x}"))
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn d04_subscribed_logs_are_those_of_get_logs() {
     let bench = Bench::new().await;
     let mut socket = bench.web_socket().await;
