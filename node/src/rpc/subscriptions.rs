@@ -131,7 +131,11 @@ where
             },
             () = sink.closed() => return,
         }
-        while context.store().head().is_some_and(|head| head.height >= next) {
+        while context
+            .store()
+            .head()
+            .is_some_and(|head| head.height >= next)
+        {
             let show = Arc::clone(&show);
             let at = next;
             let shown = context

@@ -18,6 +18,16 @@ fn defaults_listen_on_loopback_and_trust_no_page() {
     assert_eq!(config.call_gas_max, 50_000_000);
 }
 
+/// The configuration file and the server must not drift apart.
+#[test]
+fn defaults_are_those_of_the_configuration_file() {
+    let of_file = crate::config::Config::default().rpc_options();
+    assert_eq!(
+        format!("{of_file:?}"),
+        format!("{:?}", RpcConfig::default())
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn one_port_serves_http_and_web_socket() {
     let free =
