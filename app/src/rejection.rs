@@ -112,3 +112,6 @@ impl Rejection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

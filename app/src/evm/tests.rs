@@ -73,3 +73,75 @@ fn precompile_addresses_are_warm_and_ours_are_among_them() {
     }
     assert!(mounted.warm.contains(&Address::with_last_byte(1)));
 }
+
+/// What revm refuses comes out as the rule it breaks, with the numbers of the transaction.
+#[test]
+fn evm_refusals_name_the_rule() {
+    use InvalidTransaction as Invalid;
+    let block = BlockEnvironment {
+        number: 1,
+        timestamp: 1,
+        beneficiary: Address::ZERO,
+        gas_limit: 30_000_000,
+        base_fee_wei: 7,
+        prev_randao: B256::ZERO,
+    };
+    let raw = TestKey::new(0).call(0, TxKind::Call(Address::ZERO), 0, Bytes::new());
+    let offer = GasOffer::from(&transaction_environment(&transaction(raw)));
+    let wei = |value: u64| Box::new(U256::from(value));
+    let refusals = [
+        (Invalid::PriorityFeeGreaterThanMaxFee, 7),
+        (Invalid::GasPriceLessThanBasefee, 103),
+        (Invalid::CallerGasLimitMoreThanBlock, 9),
+        (
+            Invalid::CallGasCostMoreThanGasLimit {
+                initial_gas: 2,
+                gas_limit: 1,
+            },
+            10,
+        ),
+        (
+            Invalid::GasFloorMoreThanGasLimit {
+                gas_floor: 2,
+                gas_limit: 1,
+            },
+            11,
+        ),
+        (Invalid::RejectCallerWithCode, 104),
+        (
+            Invalid::LackOfFundForMaxFee {
+                fee: wei(2),
+                balance: wei(1),
+            },
+            102,
+        ),
+        (Invalid::OverflowPaymentInTransaction, 102),
+        (Invalid::NonceOverflowInTransaction, 14),
+        (Invalid::NonceTooHigh { tx: 2, state: 1 }, 101),
+        (Invalid::NonceTooLow { tx: 1, state: 2 }, 100),
+        (
+            Invalid::TxGasLimitGreaterThanCap {
+                gas_limit: 2,
+                cap: 1,
+            },
+            8,
+        ),
+        (Invalid::EmptyAuthorizationList, 13),
+        (Invalid::Eip7702NotSupported, 3),
+        (Invalid::MissingChainId, 199),
+    ];
+    for (invalid, code) in refusals {
+        assert_eq!(
+            rejection(invalid.clone(), offer, &block).code(),
+            code,
+            "{invalid}"
+        );
+    }
+    assert_eq!(
+        rejection(Invalid::GasPriceLessThanBasefee, offer, &block),
+        Rejection::FeeCapBelowBaseFee {
+            fee_cap_wei: crate::testing::FEE_CAP_WEI,
+            base_fee_wei: 7
+        }
+    );
+}

@@ -1,11 +1,9 @@
 use crate::{
     block::ConsensusAddress,
-    evm::{self, BlockEnvironment},
     execution::overlay::Overlay,
     rejection::Rejection,
     state::HashedAddress,
     testing::{BALANCE_WEI, CHAIN_ID, FEE_CAP_WEI, TestChain, TestKey},
-    transaction::Transaction,
 };
 use alloy_consensus::{TxEip1559, TxLegacy};
 use alloy_eips::{eip2935::HISTORY_STORAGE_ADDRESS, eip4788::BEACON_ROOTS_ADDRESS};
@@ -504,25 +502,6 @@ fn a_touched_empty_authority_gives_no_refund() {
         alone.transactions[0].gas_used,
         after_touch.transactions[1].gas_used
     );
-}
-
-#[test]
-fn evm_rejections_carry_the_numbers() {
-    let block = BlockEnvironment {
-        number: 1,
-        timestamp: 1,
-        beneficiary: Address::ZERO,
-        gas_limit: 30_000_000,
-        base_fee_wei: 7,
-        prev_randao: B256::ZERO,
-    };
-    let raw = key().call(0, TxKind::Call(CONTRACT), 0, Bytes::new());
-    let transaction = Transaction::decode(raw, CHAIN_ID).unwrap();
-    let environment = evm::transaction_environment(&transaction);
-    let offer = evm::GasOffer::from(&environment);
-    assert_eq!(offer.gas_limit, 1_000_000);
-    assert_eq!(offer.tip_wei, GWEI);
-    assert_eq!(block.base_fee_wei, 7);
 }
 
 #[test]
