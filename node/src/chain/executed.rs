@@ -131,3 +131,6 @@ fn estimated_size_bytes(input: &BlockInput, block: &ExecutedBlock) -> usize {
     let records = changes.accounts.len() + changes.storage.len() + block.results.len();
     inputs + transactions + code + nodes + records * RECORD_OVERHEAD
 }
+
+#[cfg(test)]
+mod tests;

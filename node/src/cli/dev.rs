@@ -1,7 +1,7 @@
 //! `cloister dev`: a development chain in one process. The embedded engine takes the place of CometBFT; everything
 //! else is what `cloister start` runs.
 
-use super::{demo, print, until_told};
+use super::{CLOSE_PATIENCE, demo, print, until_told};
 use crate::{
     chain::{Chain, ChainHandle, ChainOptions, Fatal},
     config::{self, Config},
@@ -13,7 +13,7 @@ use crate::{
     failure::Failure,
     home::{self, HomeLock},
     rpc::{self, ConsensusStatus, RpcConfig, RpcServer},
-    store::{Durability, Store, StoreOptions},
+    store::{Durability, Store, StoreOptions, wait_until_closed},
 };
 use cloister_genesis::{DEV_ACCOUNTS, dev_genesis};
 use std::{
@@ -123,6 +123,8 @@ impl Home {
 impl Drop for Home {
     fn drop(&mut self) {
         if self.temporary {
+            // RocksDB would go on writing into it.
+            wait_until_closed(CLOSE_PATIENCE);
             // What cannot be removed is left to the system's cleaning of its temporary folder.
             let _ = fs::remove_dir_all(&self.folder);
         }

@@ -12,7 +12,7 @@ mod status;
 mod testnet;
 mod version;
 
-use crate::{config::LogConfig, ending::Ending, failure::Failure, logging};
+use crate::{config::LogConfig, ending::Ending, failure::Failure, logging, store::wait_until_closed};
 use clap::{Parser, Subcommand};
 use std::{future::Future, io::Write, process::ExitCode, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
@@ -46,9 +46,15 @@ enum Command {
     Version(version::VersionArguments),
 }
 
+/// How long the end of a command waits for the store to be closed.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+
 /// Parses the command line, runs the command, and says on standard error why it failed.
 pub fn main() -> ExitCode {
-    match run(Cli::parse().command) {
+    let result = run(Cli::parse().command);
+    // Threads that end by themselves may hold it for a moment yet.
+    wait_until_closed(CLOSE_PATIENCE);
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // Nobody may be reading; the exit code tells too.

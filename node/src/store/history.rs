@@ -12,6 +12,7 @@
 //! Pruning raises [`Inner::oldest_state`] before it deletes; a view checks that number after its reads.
 
 use super::{
+    closing::OpenGuard,
     Head, StoreError, StoreOptions,
     database::{Database, Source},
     durability::Log,
@@ -38,6 +39,8 @@ pub(super) struct Inner {
     /// Held by whoever writes: one at a time.
     pub(super) writing: Mutex<()>,
     pub(super) log: Log,
+    /// Last, so that it goes when the database is closed.
+    pub(super) _open: OpenGuard,
 }
 
 impl Inner {

@@ -6,6 +6,7 @@
 //! Errors are fatal to the node, except [`StoreError::HistoryPruned`] and [`StoreError::AboveHead`], which answer a reader's
 //! question. A record that is missing or does not decode is an error, never a default.
 
+mod closing;
 mod database;
 mod durability;
 mod history;
@@ -26,6 +27,8 @@ use cloister_app::{
     state::{Account, StateError},
     transaction::Transaction,
 };
+use closing::OpenGuard;
+pub use closing::wait_until_closed;
 use database::{Batch, Database, Source};
 use durability::Log;
 use history::Inner;
@@ -303,6 +306,7 @@ impl Store {
                 recent: Mutex::new(Recent::default()),
                 writing: Mutex::new(()),
                 log,
+                _open: OpenGuard::new(),
             }),
         })
     }
