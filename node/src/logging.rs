@@ -7,7 +7,9 @@ use tracing_subscriber::{EnvFilter, fmt, prelude::*};
 /// Starts logging for this process. A second call changes nothing.
 pub fn init(config: &LogConfig) {
     // The level was checked with the configuration.
-    let filter = EnvFilter::try_new(&config.level).unwrap_or_else(|_| EnvFilter::new("info"));
+    // tower-abci tells of each connection what CometBFT tells too; who names it in the level hears it.
+    let level = format!("tower_abci=warn,{}", config.level);
+    let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("info"));
     let registry = tracing_subscriber::registry().with(filter);
     let result = match config.format {
         LogFormat::Text => registry

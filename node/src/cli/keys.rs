@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &KeysArguments) -> Result<(), Failure> {
             .consensus
             .external_address
             .clone()
-            .unwrap_or_else(|| config.consensus.p2p_address.to_string())
+            .unwrap_or_else(|| peer_address(config.consensus.p2p_address))
     );
     match validator {
         Some((address, key)) => text.push_str(&format!(
@@ -81,6 +81,15 @@ pub(super) fn run(arguments: &KeysArguments) -> Result<(), Failure> {
     }
     print(&text);
     Ok(())
+}
+
+/// What others dial: a node that listens everywhere does not know its own name.
+fn peer_address(listen: std::net::SocketAddr) -> String {
+    if listen.ip().is_unspecified() {
+        format!("<this machine's address>:{}", listen.port())
+    } else {
+        listen.to_string()
+    }
 }
 
 /// The account whose key `cloister init` made, if it made one.

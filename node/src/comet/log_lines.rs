@@ -31,7 +31,7 @@ pub(super) fn emit(line: &str) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     Debug,
-    /// What CometBFT says at info several times a block: our own line per block tells it.
+    /// What CometBFT says at info about every block or service: our own lines tell it.
     Detail,
     Info,
     Error,
@@ -53,12 +53,15 @@ impl Line {
             Some(other) => other.to_string(),
             None => String::new(),
         };
-        let (level, module, message) = (take("level"), take("module"), take("_msg"));
+        let (level, module, kind) = (take("level"), take("module"), take("_msg"));
         take("ts");
+        // Starts and stops of services carry their text apart.
+        let service = kind == "service start" || kind == "service stop";
+        let message = if service { take("msg") } else { kind };
         let level = match level.as_str() {
             "debug" => Level::Debug,
             "error" => Level::Error,
-            "info" if matches!(module.as_str(), "consensus" | "state" | "mempool") => Level::Detail,
+            "info" if service || is_detail(&module) => Level::Detail,
             "info" => Level::Info,
             _ => return None,
         };
@@ -77,6 +80,11 @@ impl Line {
             fields,
         })
     }
+}
+
+/// Parts that speak several times a block, or at length while starting.
+fn is_detail(module: &str) -> bool {
+    matches!(module, "consensus" | "state" | "mempool" | "pex" | "events")
 }
 
 #[cfg(test)]
