@@ -20,7 +20,7 @@ pub const EXIT_CONFIG: u8 = 78;
 pub const EXIT_OTHER: u8 = 1;
 
 /// Time between a fault and the end of the process, for the report, the child and the sockets.
-const GRACE: Duration = Duration::from_millis(500);
+const GRACE: Duration = Duration::from_millis(250);
 
 /// The first fault of the process. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -116,11 +116,12 @@ impl Ending {
             ending.record(Fatal {
                 exit_code: EXIT_CONSENSUS,
                 report: format!(
-                    "panic in thread {} at {place}: {message}\n{}",
+                    "panic in thread {} at {place}: {message}",
                     thread.name().unwrap_or("unnamed"),
-                    std::backtrace::Backtrace::force_capture()
                 ),
             });
+            // Reading the symbols can take longer than the process has left, so it comes after the record.
+            tracing::error!("{}", std::backtrace::Backtrace::force_capture());
         }));
     }
 }
