@@ -30,7 +30,8 @@ named_tests() {
 }
 
 say "building the programs and all tests"
-cargo build --release --locked --workspace
+# One call: a separate `cargo build` would leave out the features of test dependencies and compile half of them twice.
+# The node's integration tests bring its program, which the end-to-end tests start.
 cargo test --release --locked --workspace --no-run
 for part in "${parts[@]}"; do
     started=$SECONDS
