@@ -38,7 +38,7 @@ deny: ## licences, bans and sources of the dependencies
 check: ## format, lints, documentation: what CI asks before the tests
 	@scripts/setup.sh build
 	@cargo fmt --all --check
-	@cargo clippy --release --locked --workspace --all-targets -- -D warnings
+	@cargo clippy --release --locked --workspace --all-targets --features cloister/fail-points -- -D warnings
 	@RUSTDOCFLAGS="-D warnings" cargo doc --release --locked --workspace --no-deps
 
 setup: ## only install what building and running need

@@ -32,19 +32,19 @@ named_tests() {
 say "building the programs and all tests"
 # One call: a separate `cargo build` would leave out the features of test dependencies and compile half of them twice.
 # The node's integration tests bring its program, which the end-to-end tests start.
-cargo test --release --locked --workspace --no-run
+cargo test --release --locked --workspace --features cloister/fail-points --no-run
 for part in "${parts[@]}"; do
     started=$SECONDS
     case $part in
         unit)
-            run_logged cargo test --release --locked --workspace --no-fail-fast --lib --bins $(named_tests '*/tests/*.rs' 'modules/*/tests/*.rs' 'tools/*/tests/*.rs') -- --show-output
-            run_logged cargo test --release --locked --workspace --no-fail-fast --doc
+            run_logged cargo test --release --locked --workspace --features cloister/fail-points --no-fail-fast --lib --bins $(named_tests '*/tests/*.rs' 'modules/*/tests/*.rs' 'tools/*/tests/*.rs') -- --show-output
+            run_logged cargo test --release --locked --workspace --features cloister/fail-points --no-fail-fast --doc
             ;;
         e2e)
             # npm and Python packages of the client suites; what cannot be had is counted as not run.
             run_logged "$ROOT/scripts/setup.sh" clients
             # One at a time: each test starts several processes and some measure time.
-            run_logged cargo test --release --locked --workspace --no-fail-fast $(named_tests 'e2e/tests/*.rs') -- --test-threads=1 --show-output
+            run_logged cargo test --release --locked --workspace --features cloister/fail-points --no-fail-fast $(named_tests 'e2e/tests/*.rs') -- --test-threads=1 --show-output
             ;;
         *) fail "unknown part $part" "one of: unit e2e" ;;
     esac
