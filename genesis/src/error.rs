@@ -103,7 +103,6 @@ impl Rule {
     pub fn hint(&self) -> String {
         match self {
             Self::Missing => "add it; `cloister init` writes a file with every field".into(),
-            Self::UnknownKey { known } if known.is_empty() => "remove it".into(),
             Self::UnknownKey { known } => format!("remove it; known here: {}", known.join(", ")),
             Self::DuplicateKey => "keep one of the two".into(),
             Self::WrongType { want, .. } => format!("write {want}"),

@@ -15,8 +15,8 @@ pub(crate) enum Json<'a> {
     /// Negative, fractional or above 2^64: nothing here wants one, and a float would not be exact.
     Other(f64),
     String(Cow<'a, str>),
-    Array(Vec<Json<'a>>),
-    Object(Vec<(Cow<'a, str>, Json<'a>)>),
+    Array(Vec<Self>),
+    Object(Vec<(Cow<'a, str>, Self)>),
 }
 
 impl Json<'_> {
