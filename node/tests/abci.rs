@@ -88,7 +88,10 @@ impl Application {
     fn begun(&self) -> (Connection, Vec<u8>) {
         let mut consensus = self.connect();
         let answer = consensus.call(common::init_chain(&self.genesis, &self.genesis_json));
-        (consensus, expect_answer!(answer, InitChain).app_hash.to_vec())
+        (
+            consensus,
+            expect_answer!(answer, InitChain).app_hash.to_vec(),
+        )
     }
 
     fn block(&self, height: i64, transactions: Vec<Vec<u8>>) -> Block {
@@ -147,7 +150,11 @@ fn a_chain_begins_and_makes_blocks() {
     assert_eq!(finalized.tx_results[0].code, 0);
     assert_eq!(finalized.tx_results[0].gas_used, 21_000);
     assert!(finalized.tx_results[0].data.is_empty());
-    assert_eq!(last(&mut info), (0, Vec::new()), "nothing is kept before Commit");
+    assert_eq!(
+        last(&mut info),
+        (0, Vec::new()),
+        "nothing is kept before Commit"
+    );
     expect_answer!(consensus.call(common::commit()), Commit);
     assert_eq!(last(&mut info), (1, finalized.app_hash.to_vec()));
 
@@ -169,7 +176,12 @@ fn garbage_in_a_decided_block_gets_one_result_each() {
     assert_eq!(verdict.status, 2, "REJECT, never UNKNOWN");
     let finalized = expect_answer!(consensus.call(block.finalize()), FinalizeBlock);
     assert_eq!(finalized.tx_results.len(), 1_000);
-    assert!(finalized.tx_results.iter().all(|result| result.code != 0 && result.gas_used == 0));
+    assert!(
+        finalized
+            .tx_results
+            .iter()
+            .all(|result| result.code != 0 && result.gas_used == 0)
+    );
     expect_answer!(consensus.call(common::commit()), Commit);
     application.healthy();
 }
@@ -187,7 +199,10 @@ fn a_peer_that_closes_before_commit_costs_nothing() {
     let mut info = application.connect();
     assert_eq!(last(&mut info), (0, Vec::new()));
     expect_answer!(
-        consensus.call(common::init_chain(&application.genesis, &application.genesis_json)),
+        consensus.call(common::init_chain(
+            &application.genesis,
+            &application.genesis_json
+        )),
         InitChain
     );
     let again = expect_answer!(consensus.call(block.finalize()), FinalizeBlock);
@@ -217,14 +232,23 @@ fn gapped_transactions_wait_here_and_not_in_cometbft() {
     let application = Application::start();
     let _begun = application.begun();
     let mut mempool = application.connect();
-    let gapped = expect_answer!(mempool.call(common::check_tx(&transfer(1, 1), false)), CheckTx);
+    let gapped = expect_answer!(
+        mempool.call(common::check_tx(&transfer(1, 1), false)),
+        CheckTx
+    );
     assert_eq!(gapped.code, 101, "NonceGap: {}", gapped.log);
     assert_eq!(application.chain.pool().size(), (0, 1));
-    let filled = expect_answer!(mempool.call(common::check_tx(&transfer(1, 0), false)), CheckTx);
+    let filled = expect_answer!(
+        mempool.call(common::check_tx(&transfer(1, 0), false)),
+        CheckTx
+    );
     assert_eq!(filled.code, 0);
     assert_eq!(application.chain.pool().size(), (2, 0));
     // Promoted: when it is handed over, CheckTx lets it in.
-    let promoted = expect_answer!(mempool.call(common::check_tx(&transfer(1, 1), false)), CheckTx);
+    let promoted = expect_answer!(
+        mempool.call(common::check_tx(&transfer(1, 1), false)),
+        CheckTx
+    );
     assert_eq!(promoted.code, 0);
     application.healthy();
 }
@@ -240,7 +264,10 @@ fn queries_answer_or_say_why_not() {
     let value: serde_json::Value = serde_json::from_slice(&head.value).expect("JSON");
     assert_eq!(value["hash"], format!("0x{}", hex::encode(genesis_hash)));
     let account = dev_signer(0).address();
-    let answer = expect_answer!(info.call(common::query("/account", account.as_slice())), Query);
+    let answer = expect_answer!(
+        info.call(common::query("/account", account.as_slice())),
+        Query
+    );
     let value: serde_json::Value = serde_json::from_slice(&answer.value).expect("JSON");
     assert_eq!(value["balance"], "0x21e19e0c9bab2400000");
     for (path, data, code) in [
@@ -263,9 +290,15 @@ fn there_are_no_snapshots_and_it_says_so() {
     assert!(list.snapshots.is_empty());
     let offer = expect_answer!(snapshot.call(common::offer_snapshot()), OfferSnapshot);
     assert_eq!(offer.result, 3, "REJECT");
-    let chunk = expect_answer!(snapshot.call(common::load_snapshot_chunk()), LoadSnapshotChunk);
+    let chunk = expect_answer!(
+        snapshot.call(common::load_snapshot_chunk()),
+        LoadSnapshotChunk
+    );
     assert!(chunk.chunk.is_empty());
-    let applied = expect_answer!(snapshot.call(common::apply_snapshot_chunk()), ApplySnapshotChunk);
+    let applied = expect_answer!(
+        snapshot.call(common::apply_snapshot_chunk()),
+        ApplySnapshotChunk
+    );
     assert_eq!(applied.result, 2, "ABORT");
     application.healthy();
 }
@@ -300,7 +333,9 @@ fn five_thousand_checks_and_queries_do_not_hold_up_blocks() {
             for _ in 0..50 {
                 // All at once, one flush at the end, as CometBFT's client does under load.
                 for _ in 0..100 {
-                    reader.send(common::check_tx(&raw, false)).expect("it listens");
+                    reader
+                        .send(common::check_tx(&raw, false))
+                        .expect("it listens");
                 }
                 reader
                     .send(common::Ask::Flush(Default::default()))
@@ -330,10 +365,16 @@ fn five_thousand_checks_and_queries_do_not_hold_up_blocks() {
             );
             let transactions = proposal.txs.iter().map(|raw| raw.to_vec()).collect();
             let block = application.block(height, transactions);
-            assert_eq!(expect_answer!(consensus.call(block.process()), ProcessProposal).status, 1);
+            assert_eq!(
+                expect_answer!(consensus.call(block.process()), ProcessProposal).status,
+                1
+            );
             expect_answer!(consensus.call(block.finalize()), FinalizeBlock);
             expect_answer!(consensus.call(common::commit()), Commit);
-            assert!(started.elapsed() < Duration::from_secs(5), "block {height} stalled");
+            assert!(
+                started.elapsed() < Duration::from_secs(5),
+                "block {height} stalled"
+            );
         }
         mempool.join().expect("no panic");
         queries.join().expect("no panic");

@@ -1,5 +1,10 @@
 //! Whole nodes with real CometBFT: blocks, kills, clean stops, four validators that agree.
 
+use alloy_consensus::{SignableTransaction, TxEip1559, TxEnvelope};
+use alloy_eips::Encodable2718;
+use alloy_primitives::{Address, TxKind, U256};
+use alloy_signer::SignerSync;
+use cloister_node::engine::accounts::dev_signer;
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -38,16 +43,26 @@ struct Node {
 
 impl Network {
     fn new(validators: usize) -> Self {
+        Self::with_full_nodes(validators, 0)
+    }
+
+    fn with_full_nodes(validators: usize, full_nodes: usize) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("cl-net-")
             .tempdir()
             .expect("a temporary folder");
         let made = cloister()
-            .args(["testnet", "--timeout-commit", "200ms", "--validators", &validators.to_string(), "--home"])
+            .args(["testnet", "--timeout-commit", "200ms"])
+            .args(["--validators", &validators.to_string()])
+            .args(["--full-nodes", &full_nodes.to_string(), "--home"])
             .arg(folder.path().join("n"))
             .output()
             .expect("our own program");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        assert!(
+            made.status.success(),
+            "{}",
+            String::from_utf8_lossy(&made.stderr)
+        );
         let list = fs::read(folder.path().join("n/testnet.json")).expect("just made");
         let list: Value = serde_json::from_slice(&list).expect("our own JSON");
         let nodes = list["nodes"]
@@ -93,7 +108,11 @@ impl Node {
         let started = Instant::now();
         while started.elapsed() < Duration::from_secs(15) {
             if let Some(status) = child.try_wait().expect("our own child") {
-                assert!(status.success(), "clean stop ended with {status}\n{}", self.log_tail());
+                assert!(
+                    status.success(),
+                    "clean stop ended with {status}\n{}",
+                    self.log_tail()
+                );
                 return;
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -114,7 +133,8 @@ impl Node {
     }
 
     fn call(&self, method: &str, params: Value) -> Option<Value> {
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+        let body =
+            json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
         let mut stream = TcpStream::connect(&self.http).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
         write!(
@@ -138,7 +158,10 @@ impl Node {
 
     fn block_hash(&self, height: u64) -> Value {
         let block = self
-            .call("eth_getBlockByNumber", json!([format!("{height:#x}"), false]))
+            .call(
+                "eth_getBlockByNumber",
+                json!([format!("{height:#x}"), false]),
+            )
             .unwrap_or_else(|| panic!("block {height}\n{}", self.log_tail()));
         block["hash"].clone()
     }
@@ -175,7 +198,9 @@ fn is_cometbft(pid: u32) -> bool {
 }
 
 fn signal(pid: u32, signal: rustix::process::Signal) {
-    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    let pid = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
     let _ = rustix::process::kill_process(pid.expect("a pid"), signal);
 }
 
@@ -208,19 +233,38 @@ fn one_validator_survives_kills_of_either_and_stops_cleanly() {
     }
 
     // Status tells; a second process on this home is refused.
-    let status = cloister().args(["status", "--json", "--home"]).arg(&node.home).output().expect("our own program");
-    assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
+    let status = cloister()
+        .args(["status", "--json", "--home"])
+        .arg(&node.home)
+        .output()
+        .expect("our own program");
+    assert!(
+        status.status.success(),
+        "{}",
+        String::from_utf8_lossy(&status.stderr)
+    );
     let status: Value = serde_json::from_slice(&status.stdout).expect("JSON");
-    assert!(status["height"].as_u64().is_some_and(|height| height > 5), "{status}");
+    assert!(
+        status["height"].as_u64().is_some_and(|height| height > 5),
+        "{status}"
+    );
     assert!(status["durableHeight"].is_u64(), "{status}");
-    let second = cloister().args(["start", "--home"]).arg(&node.home).output().expect("our own program");
+    let second = cloister()
+        .args(["start", "--home"])
+        .arg(&node.home)
+        .output()
+        .expect("our own program");
     assert_eq!(second.status.code(), Some(78));
     assert!(String::from_utf8_lossy(&second.stderr).contains("in use by process"));
 
     let comet = node.comet_pid().expect("it runs");
     node.stop_cleanly();
     assert!(!is_cometbft(comet), "CometBFT outlived us");
-    let status = cloister().args(["status", "--home"]).arg(&node.home).output().expect("our own program");
+    let status = cloister()
+        .args(["status", "--home"])
+        .arg(&node.home)
+        .output()
+        .expect("our own program");
     assert_eq!(status.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&status.stderr).contains("hint: start it"));
 }
@@ -248,6 +292,72 @@ fn four_validators_agree() {
     }
 }
 
+fn transfer(nonce: u64) -> String {
+    let transaction = TxEip1559 {
+        chain_id: 31_337,
+        nonce,
+        gas_limit: 21_000,
+        max_fee_per_gas: 10_000_000_000,
+        max_priority_fee_per_gas: 1_000_000_000,
+        to: TxKind::Call(Address::repeat_byte(0x42)),
+        value: U256::from(1),
+        ..Default::default()
+    };
+    let signature = dev_signer(3)
+        .sign_hash_sync(&transaction.signature_hash())
+        .expect("a local key");
+    format!(
+        "0x{}",
+        hex::encode(TxEnvelope::from(transaction.into_signed(signature)).encoded_2718())
+    )
+}
+
+/// D15, and what the pool holds after CometBFT has lost its own.
+#[test]
+fn a_full_node_hands_promoted_transactions_to_the_validators() {
+    if cometbft_missing() {
+        return;
+    }
+    let mut network = Network::with_full_nodes(2, 1);
+    for node in &mut network.nodes {
+        node.start();
+    }
+    for node in &network.nodes {
+        node.reach(2);
+    }
+    let full = &network.nodes[2];
+    let send = |nonce| {
+        let hash = full.call("eth_sendRawTransaction", json!([transfer(nonce)]));
+        hash.unwrap_or_else(|| panic!("nonce {nonce} refused\n{}", full.log_tail()))
+    };
+    // The gapped one first: it waits until the one before it comes.
+    let hashes = [send(1), send(0)];
+    mined(&network.nodes[0], &hashes);
+
+    // The full node's CometBFT restarts with an empty mempool and is given the pool's content again.
+    let comet = full.comet_pid().expect("it runs");
+    signal(comet, rustix::process::Signal::KILL);
+    let hashes = [send(3), send(2)];
+    mined(&network.nodes[0], &hashes);
+}
+
+fn mined(node: &Node, hashes: &[Value]) {
+    let started = Instant::now();
+    for hash in hashes {
+        while node
+            .call("eth_getTransactionReceipt", json!([hash]))
+            .is_none_or(|receipt| receipt.is_null())
+        {
+            assert!(
+                started.elapsed() < Duration::from_secs(30),
+                "{hash} not mined\n{}",
+                node.log_tail()
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
 #[test]
 fn testnet_runs_under_one_process_and_stops_on_command() {
     if cometbft_missing() {
@@ -265,10 +375,21 @@ fn testnet_runs_under_one_process_and_stops_on_command() {
     for node in &network.nodes {
         node.reach(2);
     }
-    let stopped = cloister().args(["testnet", "stop", "--home"]).arg(&home).output().expect("our own program");
-    assert!(stopped.status.success(), "{}", String::from_utf8_lossy(&stopped.stderr));
+    let stopped = cloister()
+        .args(["testnet", "stop", "--home"])
+        .arg(&home)
+        .output()
+        .expect("our own program");
+    assert!(
+        stopped.status.success(),
+        "{}",
+        String::from_utf8_lossy(&stopped.stderr)
+    );
     assert!(running.wait().expect("our own child").success());
-    assert!(network.nodes.iter().all(|node| node.height() == 0), "a node still answers");
+    assert!(
+        network.nodes.iter().all(|node| node.height() == 0),
+        "a node still answers"
+    );
 }
 
 #[test]
@@ -282,9 +403,15 @@ fn mistakes_of_the_operator_are_told_before_anything_starts() {
             .envs(environment.iter().copied())
             .output()
             .expect("our own program");
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
     };
-    let (code, text) = start(&[("CLOISTER__CONSENSUS__TIMEOUT_COMMIT_MS", "0"), ("CLOISTER__RPC__BATCH_MAX", "0")]);
+    let (code, text) = start(&[
+        ("CLOISTER__CONSENSUS__TIMEOUT_COMMIT_MS", "0"),
+        ("CLOISTER__RPC__BATCH_MAX", "0"),
+    ]);
     assert_eq!(code, Some(78));
     assert!(text.contains("2 errors") && text.contains("hint"), "{text}");
 
@@ -294,12 +421,21 @@ fn mistakes_of_the_operator_are_told_before_anything_starts() {
 
     let old = network.folder.path().join("old");
     fs::write(&old, "#!/bin/sh\necho 0.38.19\n").expect("the folder is ours");
-    fs::set_permissions(&old, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("our own file");
+    fs::set_permissions(&old, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("our own file");
     let (code, text) = start(&[("CLOISTER_COMETBFT", old.to_str().expect("plain text"))]);
     assert_eq!(code, Some(78));
-    assert!(text.contains("0.38.19") && text.contains("go install"), "{text}");
+    assert!(
+        text.contains("0.38.19") && text.contains("go install"),
+        "{text}"
+    );
 
-    damaged(home, "cometbft/config/priv_validator_key.json", "{}", "missing field");
+    damaged(
+        home,
+        "cometbft/config/priv_validator_key.json",
+        "{}",
+        "missing field",
+    );
     damaged(home, "genesis.json", "{", "genesis.json");
     damaged(home, "cloister.toml", "[node", "TOML");
 }
@@ -309,7 +445,11 @@ fn damaged(home: &Path, name: &str, content: &str, expected: &str) {
     let path = home.join(name);
     let sound = fs::read(&path).expect("just made");
     fs::write(&path, content).expect("the folder is ours");
-    let output = cloister().args(["start", "--home"]).arg(home).output().expect("our own program");
+    let output = cloister()
+        .args(["start", "--home"])
+        .arg(home)
+        .output()
+        .expect("our own program");
     let text = String::from_utf8_lossy(&output.stderr);
     // Without CometBFT the program is missed first.
     if !text.contains("CometBFT not found") {

@@ -29,7 +29,11 @@ impl Home {
             .arg(&home)
             .output()
             .expect("our own program");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        assert!(
+            made.status.success(),
+            "{}",
+            String::from_utf8_lossy(&made.stderr)
+        );
         let genesis_json = std::fs::read(home.join("genesis.json")).expect("just made");
         Self {
             folder,

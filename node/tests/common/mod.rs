@@ -207,7 +207,8 @@ pub fn init_chain(genesis: &Genesis, genesis_json: &[u8]) -> Ask {
         chain_id: genesis.network.clone(),
         consensus_params: Some(ConsensusParams {
             block: Some(BlockParams {
-                max_bytes: i64::try_from(genesis.parameters.max_block_bytes).expect("10 MiB at most"),
+                max_bytes: i64::try_from(genesis.parameters.max_block_bytes)
+                    .expect("10 MiB at most"),
                 max_gas: -1,
             }),
             evidence: Some(EvidenceParams {

@@ -83,8 +83,8 @@ fn malformed_key_files_are_refused_with_the_field_and_without_the_secret() {
             "priv_key.value is 60 bytes",
         ),
         (VALIDATOR_KEY.replace("N46/", "O46/"), "public half"),
-        (VALIDATOR_KEY.replace('{', "["), "line 1"),
-        (String::new(), "line 1"),
+        (VALIDATOR_KEY.replace('{', "["), "not as CometBFT writes it"),
+        (String::new(), "not as CometBFT writes it"),
     ] {
         let (_folder, path) = file(&text);
         let error = KeyPair::read_validator_key(&path)
