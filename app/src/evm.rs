@@ -12,7 +12,7 @@ use crate::{
     transaction::Transaction,
     trie::AccountRecord,
 };
-use alloy_consensus::{Transaction as _, Typed2718};
+use alloy_consensus::{Transaction as _, TxEnvelope, Typed2718};
 use alloy_eips::eip7702::{RecoveredAuthority, RecoveredAuthorization};
 use alloy_primitives::{
     Address, B256, Bytes, Log, TxKind, U256,
@@ -304,10 +304,20 @@ impl<'a, I: Inspector<EvmContext<'a>, EthInterpreter>> Evm<'a, I> {
     }
 }
 
-/// Intrinsic gas, and the least that calldata costs (EIP-7623), in that order.
-pub fn intrinsic_gas(fork: Fork, transaction: &Transaction) -> (u64, u64) {
-    let gas = GasParams::new_spec(spec_id(fork))
-        .initial_tx_gas_for_tx(transaction_environment(transaction), None);
+/// Intrinsic gas, and the least that calldata costs (EIP-7623), in that order. Read from the signed bytes alone: it is asked
+/// before any signature is recovered.
+pub fn intrinsic_gas(fork: Fork, envelope: &TxEnvelope) -> (u64, u64) {
+    let access_list = envelope.access_list().map_or(&[][..], |list| &list.0);
+    let slots: usize = access_list.iter().map(|item| item.storage_keys.len()).sum();
+    let authorizations = envelope.authorization_list().map_or(0, <[_]>::len);
+    let gas = GasParams::new_spec(spec_id(fork)).initial_tx_gas(
+        envelope.input(),
+        envelope.is_create(),
+        access_list.len() as u64,
+        slots as u64,
+        authorizations as u64,
+        None,
+    );
     let floor = match fork {
         Fork::Shanghai | Fork::Cancun => 0,
         Fork::Prague | Fork::Osaka => gas.floor_gas(),

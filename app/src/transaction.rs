@@ -89,7 +89,7 @@ impl Transaction {
             }
             Fork::Shanghai | Fork::Cancun => Ok(()),
             Fork::Prague | Fork::Osaka => {
-                let (_, needed) = evm::intrinsic_gas(fork, self);
+                let (_, needed) = evm::intrinsic_gas(fork, &self.envelope);
                 let gas_limit = self.envelope.gas_limit();
                 if gas_limit < needed {
                     return Err(Rejection::FloorDataGasTooLow { gas_limit, needed });
@@ -126,7 +126,7 @@ impl Transaction {
 
     fn check_intrinsic_gas(&self) -> Result<(), Rejection> {
         // The same in every fork we know; only the floor differs.
-        let (needed, _) = evm::intrinsic_gas(Fork::Osaka, self);
+        let (needed, _) = evm::intrinsic_gas(Fork::Osaka, &self.envelope);
         let gas_limit = self.envelope.gas_limit();
         if gas_limit < needed {
             return Err(Rejection::IntrinsicGasTooLow { gas_limit, needed });

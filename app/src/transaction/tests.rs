@@ -1,6 +1,7 @@
 use super::*;
 use crate::testing::{CHAIN_ID, FEE_CAP_WEI, TestKey};
 use alloy_consensus::{SignableTransaction, TxEip1559, TxEip2930, TxEip7702, TxLegacy};
+use alloy_eips::eip2930::AccessListItem;
 use alloy_primitives::{Signature, TxKind, U256, hex};
 use proptest::prelude::*;
 
@@ -289,6 +290,39 @@ fn rejects_intrinsic_gas_too_low() {
     );
 }
 
+/// EIP-2930 and EIP-7702: entries of the access list and authorizations, valid or not, are paid for up front.
+#[test]
+fn intrinsic_gas_counts_access_list_and_authorizations() {
+    let key = TestKey::new(0);
+    let with_gas = |gas_limit| TxEip7702 {
+        gas_limit,
+        access_list: vec![AccessListItem {
+            address: TO,
+            storage_keys: vec![B256::ZERO; 3],
+        }]
+        .into(),
+        authorization_list: vec![
+            TestKey::new(1).authorize(TO, 0),
+            alloy_eips::eip7702::SignedAuthorization::new_unchecked(
+                TestKey::new(2).authorize(TO, 0).inner().clone(),
+                5,
+                U256::ZERO,
+                U256::ZERO,
+            ),
+        ],
+        ..set_code()
+    };
+    let needed = 21_000 + 2_400 + 3 * 1_900 + 2 * 25_000;
+    assert!(decode(key.sign(with_gas(needed))).is_ok());
+    assert_eq!(
+        decode(key.sign(with_gas(needed - 1))),
+        Err(Rejection::IntrinsicGasTooLow {
+            gas_limit: needed - 1,
+            needed
+        })
+    );
+}
+
 #[test]
 fn rejects_floor_data_gas_too_low() {
     // 100 non-zero bytes: 22,600 by EIP-2028, but at least 21,000 + 100 x 40 by EIP-7623.
@@ -432,7 +466,7 @@ fn ethereum_transaction_tests() {
                             "{name}"
                         );
                         assert_eq!(format!("{:?}", transaction.hash()), text("hash"), "{name}");
-                        let (gas, _) = evm::intrinsic_gas(fork, transaction);
+                        let (gas, _) = evm::intrinsic_gas(fork, transaction.envelope());
                         let expected_gas: U256 = text("intrinsicGas").parse().expect("number");
                         assert_eq!(U256::from(gas), expected_gas, "{name}");
                         met += 1;
