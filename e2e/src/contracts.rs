@@ -35,8 +35,9 @@ sol! {
 
 /// Creation code of a contract of the suite.
 pub fn creation_code(name: &str) -> Bytes {
-    let suite: serde_json::Value = serde_json::from_str(include_str!("../clients/contracts/suite.json"))
-        .expect("suite.json is written by compile.mjs");
+    let suite: serde_json::Value =
+        serde_json::from_str(include_str!("../clients/contracts/suite.json"))
+            .expect("suite.json is written by compile.mjs");
     suite[name]["bytecode"]
         .as_str()
         .and_then(|text| text.parse().ok())

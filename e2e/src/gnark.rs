@@ -11,14 +11,22 @@ pub const VERIFY: Address = address!("0000000000000000000000000000000000000c01")
 pub const VERIFY_WITH_KEY: Address = address!("0000000000000000000000000000000000000c02");
 
 /// Circuits whose keys hold no identity point.
-pub const CIRCUITS: [&str; 7] =
-    ["transfer_k2", "transfer_k3", "transfer_k4", "transfer_k5", "transfer_k6", "deposit_k2", "withdraw_k2"];
+pub const CIRCUITS: [&str; 7] = [
+    "transfer_k2",
+    "transfer_k3",
+    "transfer_k4",
+    "transfer_k5",
+    "transfer_k6",
+    "deposit_k2",
+    "withdraw_k2",
+];
 /// Circuits whose keys hold identity points: refused as keys.
 pub const CIRCUITS_REFUSED: [&str; 2] = ["joinsplit", "erc721"];
 
 /// Order of the scalar field of BN254.
-pub const SCALAR_ORDER: U256 =
-    alloy_primitives::uint!(21888242871839275222246405745257275088548364400416034343698204186575808495617_U256);
+pub const SCALAR_ORDER: U256 = alloy_primitives::uint!(
+    21888242871839275222246405745257275088548364400416034343698204186575808495617_U256
+);
 
 /// One file, encoded for the precompiles.
 #[derive(Debug, Clone)]
@@ -34,7 +42,9 @@ pub struct Statement {
 impl Statement {
     /// Reads the file of a circuit.
     pub fn read(circuit: &str) -> Result<Self> {
-        let path = root().join(format!("modules/groth16/tests/vectors/groth16_{circuit}.json"));
+        let path = root().join(format!(
+            "modules/groth16/tests/vectors/groth16_{circuit}.json"
+        ));
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let file: Value = serde_json::from_str(&text)?;
         let mut key = Vec::new();
@@ -50,7 +60,9 @@ impl Statement {
         g1(&file["proof"]["a"], &mut proof)?;
         g2(&file["proof"]["b"], &mut proof)?;
         g1(&file["proof"]["c"], &mut proof)?;
-        let inputs = file["public_inputs"].as_array().context("public_inputs is a list")?;
+        let inputs = file["public_inputs"]
+            .as_array()
+            .context("public_inputs is a list")?;
         let inputs = inputs.iter().map(number).collect::<Result<_>>()?;
         Ok(Self { key, proof, inputs })
     }
@@ -76,9 +88,10 @@ impl Statement {
     }
 }
 
-
 fn number(value: &Value) -> Result<U256> {
-    let text = value.as_str().with_context(|| format!("a decimal string, not {value}"))?;
+    let text = value
+        .as_str()
+        .with_context(|| format!("a decimal string, not {value}"))?;
     U256::from_str_radix(text, 10).map_err(|error| anyhow::anyhow!("{text}: {error}"))
 }
 

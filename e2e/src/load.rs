@@ -39,7 +39,14 @@ impl Load {
             .into_iter()
             .enumerate()
             .map(|(index, wallet)| {
-                tokio::spawn(send_for_ever(nodes.clone(), wallet, counter, per_second, index, Arc::clone(&shared)))
+                tokio::spawn(send_for_ever(
+                    nodes.clone(),
+                    wallet,
+                    counter,
+                    per_second,
+                    index,
+                    Arc::clone(&shared),
+                ))
             })
             .collect();
         Self { shared, tasks }
@@ -47,7 +54,11 @@ impl Load {
 
     /// Transactions that a node accepted so far.
     pub fn accepted_count(&self) -> usize {
-        self.shared.accepted.lock().expect("no task panics while it holds the lock").len()
+        self.shared
+            .accepted
+            .lock()
+            .expect("no task panics while it holds the lock")
+            .len()
     }
 
     /// Ends it: hashes accepted and the count of refusals (a node that was down included).
@@ -56,7 +67,8 @@ impl Load {
         for task in self.tasks.drain(..) {
             let _ = task.await;
         }
-        let accepted = std::mem::take(&mut *self.shared.accepted.lock().expect("all tasks have ended"));
+        let accepted =
+            std::mem::take(&mut *self.shared.accepted.lock().expect("all tasks have ended"));
         (accepted, self.shared.refused.load(Ordering::Relaxed))
     }
 }
@@ -69,7 +81,14 @@ impl Drop for Load {
     }
 }
 
-async fn send_for_ever(nodes: Vec<Rpc>, wallet: Wallet, counter: Address, per_second: u64, offset: usize, shared: Arc<Shared>) {
+async fn send_for_ever(
+    nodes: Vec<Rpc>,
+    wallet: Wallet,
+    counter: Address,
+    per_second: u64,
+    offset: usize,
+    shared: Arc<Shared>,
+) {
     let pause = Duration::from_micros(1_000_000 / per_second.max(1));
     let mut nonce = None;
     for round in offset.. {
@@ -85,12 +104,27 @@ async fn send_for_ever(nodes: Vec<Rpc>, wallet: Wallet, counter: Address, per_se
             let action = if round % 2 == 0 {
                 Action::transfer(recipient(round), 1)
             } else {
-                Action::call(counter, Counter::incrementCall { amount: U256::from(1) }.abi_encode()).with_gas(150_000)
+                Action::call(
+                    counter,
+                    Counter::incrementCall {
+                        amount: U256::from(1),
+                    }
+                    .abi_encode(),
+                )
+                .with_gas(150_000)
             };
-            let kind = if round % 3 == 0 { Type::Legacy } else { Type::DynamicFee };
+            let kind = if round % 3 == 0 {
+                Type::Legacy
+            } else {
+                Type::DynamicFee
+            };
             match node.send_raw(wallet.sign(&kind, &action, next)).await {
                 Ok(hash) => {
-                    shared.accepted.lock().expect("no task panics while it holds the lock").push(hash);
+                    shared
+                        .accepted
+                        .lock()
+                        .expect("no task panics while it holds the lock")
+                        .push(hash);
                     nonce = Some(next + 1);
                 }
                 Err(_) => {

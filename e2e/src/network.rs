@@ -1,12 +1,6 @@
 //! Chains to test against: the development chain, and validators with real CometBFT.
 
-use crate::{
-    comet::Comet,
-    process::Process,
-    program,
-    rpc::Rpc,
-    wallet::Wallet,
-};
+use crate::{comet::Comet, process::Process, program, rpc::Rpc, wallet::Wallet};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use std::{
@@ -35,7 +29,10 @@ pub fn free_port() -> u16 {
     let mut given = GIVEN.lock().expect("nothing panics while the lock is held");
     loop {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-        let port = listener.local_addr().expect("a bound listener has an address").port();
+        let port = listener
+            .local_addr()
+            .expect("a bound listener has an address")
+            .port();
         if given.insert(port) {
             return port;
         }
@@ -45,7 +42,9 @@ pub fn free_port() -> u16 {
 /// A folder of a test; kept where `CLOISTER_E2E_KEEP=1`.
 pub fn folder(prefix: &str) -> Result<TempDir> {
     // The socket's path must stay short.
-    let mut folder = tempfile::Builder::new().prefix(&format!("cl-{prefix}-")).tempdir()?;
+    let mut folder = tempfile::Builder::new()
+        .prefix(&format!("cl-{prefix}-"))
+        .tempdir()?;
     if std::env::var_os("CLOISTER_E2E_KEEP").is_some_and(|value| value == "1") {
         folder.disable_cleanup(true);
         crate::report(&format!("kept: {}", folder.path().display()));
@@ -64,15 +63,27 @@ pub fn cloister() -> Command {
 pub fn run_refused(arguments: &[&str]) -> Result<(i32, String)> {
     let output = cloister().args(arguments).output()?;
     let code = output.status.code().context("ended by a signal")?;
-    ensure!(code != 0, "cloister {} was expected to fail", arguments.join(" "));
+    ensure!(
+        code != 0,
+        "cloister {} was expected to fail",
+        arguments.join(" ")
+    );
     Ok((code, String::from_utf8_lossy(&output.stderr).into_owned()))
 }
 
 /// Runs a command of the node to its end.
 pub fn run(arguments: &[&str]) -> Result<String> {
     let output = cloister().args(arguments).output()?;
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    ensure!(output.status.success(), "cloister {} ended with {}:\n{out}{err}", arguments.join(" "), output.status);
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    ensure!(
+        output.status.success(),
+        "cloister {} ended with {}:\n{out}{err}",
+        arguments.join(" "),
+        output.status
+    );
     Ok(out.into_owned())
 }
 
@@ -100,7 +111,12 @@ impl Dev {
         let home = folder("dev")?;
         let (http, ws) = (free_port(), free_port());
         let process = Self::spawn(home.path(), http, ws, block_time)?;
-        let dev = Self { process, rpc: Rpc::new(format!("http://127.0.0.1:{http}")), ws: format!("ws://127.0.0.1:{ws}"), home };
+        let dev = Self {
+            process,
+            rpc: Rpc::new(format!("http://127.0.0.1:{http}")),
+            ws: format!("ws://127.0.0.1:{ws}"),
+            home,
+        };
         dev.ready().await?;
         Ok(dev)
     }
@@ -114,13 +130,22 @@ impl Dev {
     }
 
     async fn ready(&self) -> Result<()> {
-        self.rpc.reach(0, Duration::from_secs(20)).await.with_context(|| self.process.log_tail(20)).map(drop)
+        self.rpc
+            .reach(0, Duration::from_secs(20))
+            .await
+            .with_context(|| self.process.log_tail(20))
+            .map(drop)
     }
 
     fn spawn(home: &Path, http: u16, ws: u16, block_time: &str) -> Result<Process> {
         Process::start(
             cloister().args(["dev", "--home", text(home)]).args([
-                "--http", &format!("127.0.0.1:{http}"), "--ws", &format!("127.0.0.1:{ws}"), "--block-time", block_time,
+                "--http",
+                &format!("127.0.0.1:{http}"),
+                "--ws",
+                &format!("127.0.0.1:{ws}"),
+                "--block-time",
+                block_time,
             ]),
             &home.join("cloister.log"),
         )
@@ -133,7 +158,11 @@ impl Dev {
 }
 
 fn port_of(url: &str) -> Result<u16> {
-    Ok(url.rsplit(':').next().context("a port at the end")?.parse()?)
+    Ok(url
+        .rsplit(':')
+        .next()
+        .context("a port at the end")?
+        .parse()?)
 }
 
 /// One node with real CometBFT.
@@ -183,7 +212,11 @@ impl Node {
     pub fn stop(&mut self) -> Result<()> {
         let mut process = self.process.take().context("this node is not running")?;
         let status = process.stop(Duration::from_secs(20))?;
-        ensure!(status.success(), "clean stop ended with {status}\n{}", process.log_tail(20));
+        ensure!(
+            status.success(),
+            "clean stop ended with {status}\n{}",
+            process.log_tail(20)
+        );
         Ok(())
     }
 
@@ -213,7 +246,10 @@ impl Node {
 
     /// Waits for a height; the error holds the log's end.
     pub async fn reach(&self, height: u64, limit: Duration) -> Result<u64> {
-        self.rpc.reach(height, limit).await.with_context(|| self.log_tail())
+        self.rpc
+            .reach(height, limit)
+            .await
+            .with_context(|| self.log_tail())
     }
 }
 
@@ -244,17 +280,41 @@ impl Network {
     fn make(validators: usize, full_nodes: usize, more: &[&str]) -> Result<Self> {
         let folder = folder("net")?;
         let mut arguments = more.to_vec();
-        let (chain_id, validator_count, full_node_count) = (CHAIN_ID.to_string(), validators.to_string(), full_nodes.to_string());
+        let (chain_id, validator_count, full_node_count) = (
+            CHAIN_ID.to_string(),
+            validators.to_string(),
+            full_nodes.to_string(),
+        );
         let pace = format!("{TIMEOUT_COMMIT_MS}ms");
-        arguments.splice(0..0, [
-            "testnet", "--home", text(folder.path()), "--chain-id", &chain_id, "--validators", &validator_count,
-            "--full-nodes", &full_node_count, "--timeout-commit", &pace,
-        ]);
+        arguments.splice(
+            0..0,
+            [
+                "testnet",
+                "--home",
+                text(folder.path()),
+                "--chain-id",
+                &chain_id,
+                "--validators",
+                &validator_count,
+                "--full-nodes",
+                &full_node_count,
+                "--timeout-commit",
+                &pace,
+            ],
+        );
         run(&arguments)?;
         let listed = fs::read_to_string(folder.path().join("testnet.json"))?;
         let listed: Listed = serde_json::from_str(&listed).context("testnet.json")?;
-        ensure!(listed.chain_id == CHAIN_ID, "testnet.json names chain id {}", listed.chain_id);
-        ensure!(listed.nodes.len() == validators + full_nodes, "testnet.json lists {} nodes", listed.nodes.len());
+        ensure!(
+            listed.chain_id == CHAIN_ID,
+            "testnet.json names chain id {}",
+            listed.chain_id
+        );
+        ensure!(
+            listed.nodes.len() == validators + full_nodes,
+            "testnet.json lists {} nodes",
+            listed.nodes.len()
+        );
         let nodes = listed.nodes.into_iter().map(|node| Node {
             rpc: Rpc::new(format!("http://{}", node.http)),
             ws: format!("ws://{}", node.ws),
@@ -263,7 +323,10 @@ impl Network {
             process: None,
             environment: Vec::new(),
         });
-        Ok(Self { nodes: nodes.collect(), folder })
+        Ok(Self {
+            nodes: nodes.collect(),
+            folder,
+        })
     }
 
     /// Folder of the network.
@@ -303,11 +366,21 @@ impl Network {
             let reference = self.nodes[0].rpc.block(height).await?;
             for (index, node) in self.nodes.iter().enumerate() {
                 let block = node.rpc.block(height).await?;
-                ensure!(block == reference, "node {index} has another block {height}:\n{block:?}\n{reference:?}");
-                ensure!(block.header.inner.hash_slow() == block.header.hash, "block {height}: hash is not that of its header");
+                ensure!(
+                    block == reference,
+                    "node {index} has another block {height}:\n{block:?}\n{reference:?}"
+                );
+                ensure!(
+                    block.header.inner.hash_slow() == block.header.hash,
+                    "block {height}: hash is not that of its header"
+                );
             }
             let app_hash = self.nodes[0].comet.app_hash(height + 1).await?;
-            ensure!(app_hash == reference.header.hash, "height {height}: block hash {}, app hash {app_hash}", reference.header.hash);
+            ensure!(
+                app_hash == reference.header.hash,
+                "height {height}: block hash {}, app hash {app_hash}",
+                reference.header.hash
+            );
         }
         Ok(last + 1 - first)
     }

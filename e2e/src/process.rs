@@ -32,7 +32,12 @@ impl Process {
             .process_group(0)
             .spawn()
             .with_context(|| format!("start {command:?}"))?;
-        Ok(Self { child, log: log.to_owned(), grandchild: None, is_forgotten: false })
+        Ok(Self {
+            child,
+            log: log.to_owned(),
+            grandchild: None,
+            is_forgotten: false,
+        })
     }
 
     /// Also ends the process that this pid file names.
@@ -51,7 +56,9 @@ impl Process {
         let text = std::fs::read_to_string(self.grandchild.as_ref()?).ok()?;
         let number: i32 = text.split_whitespace().next()?.parse().ok()?;
         let command = std::fs::read_to_string(format!("/proc/{number}/comm")).ok()?;
-        (command.trim() == "cometbft").then(|| Pid::from_raw(number)).flatten()
+        (command.trim() == "cometbft")
+            .then(|| Pid::from_raw(number))
+            .flatten()
     }
 
     /// Sends a signal to the child alone.
@@ -77,7 +84,11 @@ impl Process {
                 return Ok(status);
             }
             if started.elapsed() > limit {
-                bail!("process {:?} did not end within {limit:?}\n{}", self.pid(), self.log_tail(20));
+                bail!(
+                    "process {:?} did not end within {limit:?}\n{}",
+                    self.pid(),
+                    self.log_tail(20)
+                );
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -101,8 +112,15 @@ impl Process {
     pub fn resident_mib(&self) -> Result<u64> {
         let path = format!("/proc/{}/status", self.pid().as_raw_nonzero());
         let status = std::fs::read_to_string(&path)?;
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("VmRSS in status")?;
-        let kib: u64 = line.split_whitespace().nth(1).context("a number in VmRSS")?.parse()?;
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmRSS:"))
+            .context("VmRSS in status")?;
+        let kib: u64 = line
+            .split_whitespace()
+            .nth(1)
+            .context("a number in VmRSS")?
+            .parse()?;
         Ok(kib / 1024)
     }
 }

@@ -39,19 +39,35 @@ impl Rpc {
             .timeout(Duration::from_secs(30))
             .build()
             .expect("a client without TLS needs nothing of the system");
-        Self { url: url.into(), http }
+        Self {
+            url: url.into(),
+            http,
+        }
     }
 
     /// The raw answer to a raw body.
     pub async fn post(&self, body: impl Into<reqwest::Body>) -> Result<(u16, String)> {
-        let answer = self.http.post(&self.url).header("content-type", "application/json").body(body).send().await?;
+        let answer = self
+            .http
+            .post(&self.url)
+            .header("content-type", "application/json")
+            .body(body)
+            .send()
+            .await?;
         Ok((answer.status().as_u16(), answer.text().await?))
     }
 
     /// Calls a method. An error answer is an [`ErrorAnswer`] in the error's chain.
     pub async fn call<T: DeserializeOwned>(&self, method: &str, params: Value) -> Result<T> {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let answer: Value = self.http.post(&self.url).json(&body).send().await?.json().await?;
+        let answer: Value = self
+            .http
+            .post(&self.url)
+            .json(&body)
+            .send()
+            .await?
+            .json()
+            .await?;
         if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
             return Err(ErrorAnswer {
                 code: error["code"].as_i64().unwrap_or_default(),
@@ -59,8 +75,11 @@ impl Rpc {
             }
             .into());
         }
-        let result = answer.get("result").with_context(|| format!("{method} answered {answer}"))?;
-        serde_json::from_value(result.clone()).with_context(|| format!("{method} answered {result}"))
+        let result = answer
+            .get("result")
+            .with_context(|| format!("{method} answered {answer}"))?;
+        serde_json::from_value(result.clone())
+            .with_context(|| format!("{method} answered {result}"))
     }
 
     /// The error that a call is expected to give.
@@ -83,22 +102,33 @@ impl Rpc {
 
     /// Balance at the head, in wei.
     pub async fn balance(&self, address: Address) -> Result<U256> {
-        self.call("eth_getBalance", json!([address, "latest"])).await
+        self.call("eth_getBalance", json!([address, "latest"]))
+            .await
     }
 
     /// Next nonce, transactions of the pool counted.
     pub async fn pending_nonce(&self, address: Address) -> Result<u64> {
-        Ok(self.call::<U64>("eth_getTransactionCount", json!([address, "pending"])).await?.to())
+        Ok(self
+            .call::<U64>("eth_getTransactionCount", json!([address, "pending"]))
+            .await?
+            .to())
     }
 
     /// Next nonce at the head.
     pub async fn nonce(&self, address: Address) -> Result<u64> {
-        Ok(self.call::<U64>("eth_getTransactionCount", json!([address, "latest"])).await?.to())
+        Ok(self
+            .call::<U64>("eth_getTransactionCount", json!([address, "latest"]))
+            .await?
+            .to())
     }
 
     /// A block with the hashes of its transactions.
     pub async fn block(&self, height: u64) -> Result<Block> {
-        self.call("eth_getBlockByNumber", json!([format!("{height:#x}"), false])).await
+        self.call(
+            "eth_getBlockByNumber",
+            json!([format!("{height:#x}"), false]),
+        )
+        .await
     }
 
     /// Code at the head.
@@ -108,24 +138,41 @@ impl Rpc {
 
     /// `eth_call` at the head.
     pub async fn eth_call(&self, to: Address, data: impl Into<Bytes>) -> Result<Bytes> {
-        self.call("eth_call", json!([{ "to": to, "data": data.into() }, "latest"])).await
+        self.call(
+            "eth_call",
+            json!([{ "to": to, "data": data.into() }, "latest"]),
+        )
+        .await
     }
 
     /// Account proof at a height.
-    pub async fn proof(&self, address: Address, slots: &[B256], height: u64) -> Result<EIP1186AccountProofResponse> {
-        self.call("eth_getProof", json!([address, slots, format!("{height:#x}")])).await
+    pub async fn proof(
+        &self,
+        address: Address,
+        slots: &[B256],
+        height: u64,
+    ) -> Result<EIP1186AccountProofResponse> {
+        self.call(
+            "eth_getProof",
+            json!([address, slots, format!("{height:#x}")]),
+        )
+        .await
     }
 
     /// Sends raw bytes.
     pub async fn send_raw(&self, raw: impl Into<Bytes>) -> Result<B256> {
-        self.call("eth_sendRawTransaction", json!([raw.into()])).await
+        self.call("eth_sendRawTransaction", json!([raw.into()]))
+            .await
     }
 
     /// The receipt, once mined.
     pub async fn receipt(&self, hash: B256, limit: Duration) -> Result<TransactionReceipt> {
         let started = Instant::now();
         loop {
-            if let Some(receipt) = self.call("eth_getTransactionReceipt", json!([hash])).await? {
+            if let Some(receipt) = self
+                .call("eth_getTransactionReceipt", json!([hash]))
+                .await?
+            {
                 return Ok(receipt);
             }
             if started.elapsed() > limit {
@@ -146,7 +193,10 @@ impl Rpc {
                 Err(error) => last = error.to_string(),
             }
             if started.elapsed() > limit {
-                bail!("{} did not reach block {height} within {limit:?}: {last}", self.url);
+                bail!(
+                    "{} did not reach block {height} within {limit:?}: {last}",
+                    self.url
+                );
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }

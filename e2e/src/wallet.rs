@@ -33,15 +33,29 @@ pub struct Action {
 impl Action {
     /// Coins to an account.
     pub fn transfer(to: Address, value: u64) -> Self {
-        Self { to: Some(to), value: U256::from(value), gas: 21_000, ..Self::default() }
+        Self {
+            to: Some(to),
+            value: U256::from(value),
+            gas: 21_000,
+            ..Self::default()
+        }
     }
     /// A call of a contract.
     pub fn call(to: Address, data: impl Into<Bytes>) -> Self {
-        Self { to: Some(to), data: data.into(), gas: 1_000_000, ..Self::default() }
+        Self {
+            to: Some(to),
+            data: data.into(),
+            gas: 1_000_000,
+            ..Self::default()
+        }
     }
     /// A new contract.
     pub fn create(code: impl Into<Bytes>) -> Self {
-        Self { data: code.into(), gas: 3_000_000, ..Self::default() }
+        Self {
+            data: code.into(),
+            gas: 3_000_000,
+            ..Self::default()
+        }
     }
     /// With coins.
     pub fn with_value(mut self, wei: u64) -> Self {
@@ -94,12 +108,20 @@ impl Wallet {
             .index(index)
             .and_then(|builder| builder.build())
             .expect("the well-known mnemonic is valid");
-        Self { signer, chain_id, fee_per_gas_wei: FEE_PER_GAS_WEI }
+        Self {
+            signer,
+            chain_id,
+            fee_per_gas_wei: FEE_PER_GAS_WEI,
+        }
     }
 
     /// A fresh key.
     pub fn random(chain_id: u64) -> Self {
-        Self { signer: PrivateKeySigner::random(), chain_id, fee_per_gas_wei: FEE_PER_GAS_WEI }
+        Self {
+            signer: PrivateKeySigner::random(),
+            chain_id,
+            fee_per_gas_wei: FEE_PER_GAS_WEI,
+        }
     }
 
     /// Its account.
@@ -109,21 +131,55 @@ impl Wallet {
 
     /// The signed bytes.
     pub fn sign(&self, kind: &Type, action: &Action, nonce: u64) -> Bytes {
-        let (chain_id, fee, tip) = (self.chain_id, self.fee_per_gas_wei, TIP_PER_GAS_WEI.min(self.fee_per_gas_wei));
-        let (to, value, input, gas_limit) = (action.kind(), action.value, action.data.clone(), action.gas);
+        let (chain_id, fee, tip) = (
+            self.chain_id,
+            self.fee_per_gas_wei,
+            TIP_PER_GAS_WEI.min(self.fee_per_gas_wei),
+        );
+        let (to, value, input, gas_limit) =
+            (action.kind(), action.value, action.data.clone(), action.gas);
         let envelope: TxEnvelope = match kind {
-            Type::Legacy => self.signed(TxLegacy { chain_id: Some(chain_id), nonce, gas_price: fee, gas_limit, to, value, input }),
+            Type::Legacy => self.signed(TxLegacy {
+                chain_id: Some(chain_id),
+                nonce,
+                gas_price: fee,
+                gas_limit,
+                to,
+                value,
+                input,
+            }),
             Type::AccessList(list) => self.signed(TxEip2930 {
-                chain_id, nonce, gas_price: fee, gas_limit, to, value, access_list: list.clone(), input,
+                chain_id,
+                nonce,
+                gas_price: fee,
+                gas_limit,
+                to,
+                value,
+                access_list: list.clone(),
+                input,
             }),
             Type::DynamicFee => self.signed(TxEip1559 {
-                chain_id, nonce, gas_limit, max_fee_per_gas: fee, max_priority_fee_per_gas: tip, to, value,
-                access_list: AccessList::default(), input,
+                chain_id,
+                nonce,
+                gas_limit,
+                max_fee_per_gas: fee,
+                max_priority_fee_per_gas: tip,
+                to,
+                value,
+                access_list: AccessList::default(),
+                input,
             }),
             Type::SetCode(authorizations) => self.signed(TxEip7702 {
-                chain_id, nonce, gas_limit, max_fee_per_gas: fee, max_priority_fee_per_gas: tip,
-                to: action.to.unwrap_or_default(), value, access_list: AccessList::default(),
-                authorization_list: authorizations.clone(), input,
+                chain_id,
+                nonce,
+                gas_limit,
+                max_fee_per_gas: fee,
+                max_priority_fee_per_gas: tip,
+                to: action.to.unwrap_or_default(),
+                value,
+                access_list: AccessList::default(),
+                authorization_list: authorizations.clone(),
+                input,
             }),
         };
         envelope.encoded_2718().into()
@@ -131,33 +187,57 @@ impl Wallet {
 
     /// An authorisation to run code of `target` in this account.
     pub fn authorize(&self, target: Address, nonce: u64) -> SignedAuthorization {
-        let authorization = Authorization { chain_id: U256::from(self.chain_id), address: target, nonce };
+        let authorization = Authorization {
+            chain_id: U256::from(self.chain_id),
+            address: target,
+            nonce,
+        };
         let signature = self.sign_hash(authorization.signature_hash());
         authorization.into_signed(signature)
     }
 
     /// Sends at the next pending nonce and waits for a receipt; any status.
-    pub async fn send(&self, rpc: &Rpc, kind: &Type, action: &Action) -> Result<TransactionReceipt> {
+    pub async fn send(
+        &self,
+        rpc: &Rpc,
+        kind: &Type,
+        action: &Action,
+    ) -> Result<TransactionReceipt> {
         let nonce = rpc.pending_nonce(self.address()).await?;
         let hash = rpc.send_raw(self.sign(kind, action, nonce)).await?;
         rpc.receipt(hash, Duration::from_secs(30)).await
     }
 
     /// Sends and asserts success.
-    pub async fn send_ok(&self, rpc: &Rpc, kind: &Type, action: &Action) -> Result<TransactionReceipt> {
+    pub async fn send_ok(
+        &self,
+        rpc: &Rpc,
+        kind: &Type,
+        action: &Action,
+    ) -> Result<TransactionReceipt> {
         let receipt = self.send(rpc, kind, action).await?;
-        ensure!(receipt.status(), "transaction {} failed: {action:?}", receipt.transaction_hash);
+        ensure!(
+            receipt.status(),
+            "transaction {} failed: {action:?}",
+            receipt.transaction_hash
+        );
         Ok(receipt)
     }
 
     /// Creates a contract and gives its address.
     pub async fn deploy(&self, rpc: &Rpc, code: impl Into<Bytes>) -> Result<Address> {
-        let receipt = self.send_ok(rpc, &Type::DynamicFee, &Action::create(code)).await?;
-        receipt.contract_address.ok_or_else(|| anyhow::anyhow!("no contract address in the receipt of a creation"))
+        let receipt = self
+            .send_ok(rpc, &Type::DynamicFee, &Action::create(code))
+            .await?;
+        receipt
+            .contract_address
+            .ok_or_else(|| anyhow::anyhow!("no contract address in the receipt of a creation"))
     }
 
     fn sign_hash(&self, hash: alloy_primitives::B256) -> Signature {
-        self.signer.sign_hash_sync(&hash).expect("a local key signs any hash")
+        self.signer
+            .sign_hash_sync(&hash)
+            .expect("a local key signs any hash")
     }
 
     fn signed<T>(&self, transaction: T) -> TxEnvelope

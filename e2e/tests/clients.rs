@@ -9,15 +9,26 @@ use std::process::Command;
 
 /// Runs one suite; its lines about what did not run are passed on.
 fn suite(name: &str, http: &str, ws: &str) -> Result<()> {
-    let output = Command::new(root().join("e2e/clients/run.sh")).args([http, ws, name]).output()?;
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let output = Command::new(root().join("e2e/clients/run.sh"))
+        .args([http, ws, name])
+        .output()?;
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
     for line in out.lines() {
-        match line.strip_prefix("not run: ").and_then(|line| line.split_once(": ")) {
+        match line
+            .strip_prefix("not run: ")
+            .and_then(|line| line.split_once(": "))
+        {
             Some((what, why)) => not_run(what, why),
             None => report(line),
         }
     }
-    ensure!(output.status.success(), "{name} against {http}:\n{out}{err}");
+    ensure!(
+        output.status.success(),
+        "{name} against {http}:\n{out}{err}"
+    );
     Ok(())
 }
 
@@ -57,7 +68,10 @@ async fn all_clients_on_cometbft() -> Result<()> {
     let mut network = Network::validators(2)?;
     network.start().await?;
     // Half of the clients on each validator: what one is sent, the other may propose.
-    for (index, name) in ["cast", "forge", "viem", "ethers", "web3py"].into_iter().enumerate() {
+    for (index, name) in ["cast", "forge", "viem", "ethers", "web3py"]
+        .into_iter()
+        .enumerate()
+    {
         let node = &network.nodes[index % 2];
         suite(name, &node.rpc.url, &node.ws)?;
     }

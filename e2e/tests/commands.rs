@@ -21,28 +21,56 @@ async fn the_demonstration_prints_receipts_and_leaves_the_chain_running() -> Res
     let (http, ws) = (free_port(), free_port());
     let started = Instant::now();
     let mut process = Process::start(
-        cloister().args(["dev", "--home", text(home.path()), "--block-time", "1s", "--demo"]).args([
-            "--http", &format!("127.0.0.1:{http}"), "--ws", &format!("127.0.0.1:{ws}"),
-        ]),
+        cloister()
+            .args([
+                "dev",
+                "--home",
+                text(home.path()),
+                "--block-time",
+                "1s",
+                "--demo",
+            ])
+            .args([
+                "--http",
+                &format!("127.0.0.1:{http}"),
+                "--ws",
+                &format!("127.0.0.1:{ws}"),
+            ]),
         &home.path().join("demo.log"),
     )?;
     loop {
         let printed = process.log_tail(200);
         if printed.contains("Demonstration complete") {
-            for word in ["Transfer", "contract 0x", "Groth16", "31337", "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", &http.to_string()] {
+            for word in [
+                "Transfer",
+                "contract 0x",
+                "Groth16",
+                "31337",
+                "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+                &http.to_string(),
+            ] {
                 ensure!(printed.contains(word), "{word} is missing in:\n{printed}");
             }
             break;
         }
         ensure!(process.exited()?.is_none(), "it ended:\n{printed}");
-        ensure!(started.elapsed() < Duration::from_secs(60), "no demonstration within a minute:\n{printed}");
+        ensure!(
+            started.elapsed() < Duration::from_secs(60),
+            "no demonstration within a minute:\n{printed}"
+        );
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    report(&format!("demonstration complete after {:.1} s", started.elapsed().as_secs_f64()));
+    report(&format!(
+        "demonstration complete after {:.1} s",
+        started.elapsed().as_secs_f64()
+    ));
     let rpc = Rpc::new(format!("http://127.0.0.1:{http}"));
     let height = rpc.height().await?;
     rpc.reach(height + 1, Duration::from_secs(5)).await?;
-    ensure!(process.stop(Duration::from_secs(10))?.success(), "a clean stop");
+    ensure!(
+        process.stop(Duration::from_secs(10))?.success(),
+        "a clean stop"
+    );
     Ok(())
 }
 
@@ -56,12 +84,22 @@ async fn status_tells_height_and_durable_height() -> Result<()> {
     let shown = status.to_string();
     let height = network.nodes[0].rpc.height().await?;
     let named = |name: &str| {
-        status.as_object().into_iter().flatten().find(|(key, _)| key.to_lowercase().replace('_', "") == name).map(|(_, value)| value.clone())
+        status
+            .as_object()
+            .into_iter()
+            .flatten()
+            .find(|(key, _)| key.to_lowercase().replace('_', "") == name)
+            .map(|(_, value)| value.clone())
     };
-    let at = named("height").and_then(|value| value.as_u64()).with_context(|| format!("height in {shown}"))?;
+    let at = named("height")
+        .and_then(|value| value.as_u64())
+        .with_context(|| format!("height in {shown}"))?;
     ensure!(at >= 3 && at <= height, "height {at} in {shown}");
     named("durableheight").with_context(|| format!("durable height in {shown}"))?;
-    ensure!(run(&["status", "--home", text(&home)])?.contains(&"height"[..]), "status for people");
+    ensure!(
+        run(&["status", "--home", text(&home)])?.contains(&"height"[..]),
+        "status for people"
+    );
     network.nodes[0].stop()?;
     let (code, message) = run_refused(&["status", "--home", text(&home)])?;
     ensure!(code == 1 || code == 74, "exit code {code}: {message}");
@@ -79,15 +117,29 @@ async fn a_test_network_runs_under_one_process_and_stops_at_one_command() -> Res
         &home.join("testnet.log"),
     )?;
     for node in &network.nodes {
-        node.rpc.reach(3, Duration::from_secs(60)).await.with_context(|| process.log_tail(20))?;
+        node.rpc
+            .reach(3, Duration::from_secs(60))
+            .await
+            .with_context(|| process.log_tail(20))?;
     }
     network.agree(1, 2).await?;
     run(&["testnet", "stop", "--home", text(&home)])?;
     let status = process.wait(Duration::from_secs(20))?;
-    ensure!(status.success(), "stopped with {status}\n{}", process.log_tail(20));
+    ensure!(
+        status.success(),
+        "stopped with {status}\n{}",
+        process.log_tail(20)
+    );
     for node in &network.nodes {
-        ensure!(node.rpc.height().await.is_err(), "a node still answers at {}", node.rpc.url);
-        ensure!(node.comet.height().await.is_err(), "its CometBFT still answers");
+        ensure!(
+            node.rpc.height().await.is_err(),
+            "a node still answers at {}",
+            node.rpc.url
+        );
+        ensure!(
+            node.comet.height().await.is_err(),
+            "its CometBFT still answers"
+        );
     }
     Ok(())
 }
@@ -116,13 +168,27 @@ async fn a_wrong_genesis_is_refused_and_nothing_is_written() -> Result<()> {
     for (bad, word) in [
         ("{", "line"),
         (r#"{"0x12": {"balance": "0x1"}}"#, "0x12"),
-        (r#"{"0x1000000000000000000000000000000000000000": {"balance": "-1"}}"#, "balance"),
+        (
+            r#"{"0x1000000000000000000000000000000000000000": {"balance": "-1"}}"#,
+            "balance",
+        ),
     ] {
         fs::write(&alloc, bad)?;
         let home = place.path().join("home");
-        let (code, message) = run_refused(&["init", "--home", text(&home), "--chain-id", "5", "--alloc", text(&alloc)])?;
+        let (code, message) = run_refused(&[
+            "init",
+            "--home",
+            text(&home),
+            "--chain-id",
+            "5",
+            "--alloc",
+            text(&alloc),
+        ])?;
         assert_eq!(code, 78, "{bad}: {message}");
-        ensure!(message.to_lowercase().contains(word), "{bad}: {word} is missing in:\n{message}");
+        ensure!(
+            message.to_lowercase().contains(word),
+            "{bad}: {word} is missing in:\n{message}"
+        );
         ensure!(!home.exists(), "{bad}: a home was made");
     }
     Ok(())
@@ -133,7 +199,12 @@ async fn a_wrong_genesis_is_refused_and_nothing_is_written() -> Result<()> {
 async fn a_genesis_of_200_000_accounts_starts() -> Result<()> {
     let place = folder("big")?;
     let alloc: serde_json::Map<_, _> = (0..200_000_u64)
-        .map(|index| (account(index).to_string(), json!({ "balance": format!("{:#x}", index + 1) })))
+        .map(|index| {
+            (
+                account(index).to_string(),
+                json!({ "balance": format!("{:#x}", index + 1) }),
+            )
+        })
         .collect();
     let file = place.path().join("alloc.json");
     fs::write(&file, Value::Object(alloc).to_string())?;
@@ -141,9 +212,15 @@ async fn a_genesis_of_200_000_accounts_starts() -> Result<()> {
     let started = Instant::now();
     network.nodes[0].start()?;
     network.nodes[0].reach(2, Duration::from_secs(60)).await?;
-    report(&format!("200,000 accounts: block 2 after {:.1} s", started.elapsed().as_secs_f64()));
+    report(&format!(
+        "200,000 accounts: block 2 after {:.1} s",
+        started.elapsed().as_secs_f64()
+    ));
     for index in [0, 77_777, 199_999] {
-        assert_eq!(network.nodes[0].rpc.balance(account(index)).await?, U256::from(index + 1));
+        assert_eq!(
+            network.nodes[0].rpc.balance(account(index)).await?,
+            U256::from(index + 1)
+        );
     }
     network.agree(1, 2).await?;
     Ok(())
@@ -162,9 +239,14 @@ async fn a_second_process_on_the_same_home_is_refused() -> Result<()> {
     network.start().await?;
     let home = network.nodes[0].home.clone();
     let (code, message) = run_refused(&["start", "--home", text(&home)])?;
-    ensure!(code != 101 && !message.contains("panicked"), "exit code {code}: {message}");
+    ensure!(
+        code != 101 && !message.contains("panicked"),
+        "exit code {code}: {message}"
+    );
     let height = network.nodes[0].rpc.height().await?;
-    network.nodes[0].reach(height + 3, Duration::from_secs(20)).await?;
+    network.nodes[0]
+        .reach(height + 3, Duration::from_secs(20))
+        .await?;
     Ok(())
 }
 
@@ -177,15 +259,22 @@ async fn start_on_an_existing_chain_is_measured() -> Result<()> {
         network.nodes[0].configure(&[("consensus", "timeout_commit_ms", 1.into())])?;
     }
     network.start().await?;
-    network.nodes[0].reach(blocks, Duration::from_secs(60 + blocks)).await?;
+    network.nodes[0]
+        .reach(blocks, Duration::from_secs(60 + blocks))
+        .await?;
     let resident = network.nodes[0].running()?.resident_mib()?;
     network.nodes[0].stop()?;
     let started = Instant::now();
     network.nodes[0].start()?;
-    network.nodes[0].rpc.reach(blocks, Duration::from_secs(30)).await?;
+    network.nodes[0]
+        .rpc
+        .reach(blocks, Duration::from_secs(30))
+        .await?;
     let served = started.elapsed();
     let head = network.nodes[0].rpc.height().await?;
-    network.nodes[0].reach(head + 1, Duration::from_secs(30)).await?;
+    network.nodes[0]
+        .reach(head + 1, Duration::from_secs(30))
+        .await?;
     report(&format!(
         "start on a chain of {blocks} blocks: RPC after {} ms, next block after {} ms; {resident} MiB resident before",
         served.as_millis(),

@@ -33,7 +33,11 @@ async fn every_fail_point_of_cometbft_is_survived() -> Result<()> {
         tasks.push(tokio::spawn(async move {
             let mut crashed = 0;
             for index in (lane..FAIL_POINTS).step_by(usize::try_from(PARALLEL)?) {
-                crashed += u64::from(fail_point(index).await.with_context(|| format!("FAIL_TEST_INDEX={index}"))?);
+                crashed += u64::from(
+                    fail_point(index)
+                        .await
+                        .with_context(|| format!("FAIL_TEST_INDEX={index}"))?,
+                );
             }
             anyhow::Ok(crashed)
         }));
@@ -42,8 +46,13 @@ async fn every_fail_point_of_cometbft_is_survived() -> Result<()> {
     for task in tasks {
         crashed += task.await??;
     }
-    report(&format!("fail points: {crashed} of {FAIL_POINTS} ended CometBFT; the chain went on after each"));
-    ensure!(crashed >= FAIL_POINTS / 2, "only {crashed} fail points were met: the variable does not reach CometBFT");
+    report(&format!(
+        "fail points: {crashed} of {FAIL_POINTS} ended CometBFT; the chain went on after each"
+    ));
+    ensure!(
+        crashed >= FAIL_POINTS / 2,
+        "only {crashed} fail points were met: the variable does not reach CometBFT"
+    );
     Ok(())
 }
 
@@ -52,7 +61,9 @@ async fn fail_point(index: u64) -> Result<bool> {
     let mut network = Network::validators(1)?;
     let mode = DURABILITY_MODES[usize::try_from(index)? % DURABILITY_MODES.len()];
     network.nodes[0].configure(&[("storage", "durability", mode.into())])?;
-    network.nodes[0].environment.push(("FAIL_TEST_INDEX".into(), index.to_string()));
+    network.nodes[0]
+        .environment
+        .push(("FAIL_TEST_INDEX".into(), index.to_string()));
     network.nodes[0].start()?;
     // The child dies at the point and is restarted with the same variable, so it dies again: watch for blocks as long as there are some.
     let rpc = network.nodes[0].rpc.clone();
@@ -66,12 +77,17 @@ async fn fail_point(index: u64) -> Result<bool> {
             if let Ok(block) = rpc.block(height).await {
                 seen.insert(height, block.header.hash);
             }
-            let raw = wallet.sign(&Type::DynamicFee, &Action::transfer(Address::repeat_byte(3), 1), nonce);
+            let raw = wallet.sign(
+                &Type::DynamicFee,
+                &Action::transfer(Address::repeat_byte(3), 1),
+                nonce,
+            );
             if rpc.send_raw(raw).await.is_ok() {
                 nonce += 1;
             }
         }
-        let log = std::fs::read_to_string(network.nodes[0].home.join("cloister.log")).unwrap_or_default();
+        let log =
+            std::fs::read_to_string(network.nodes[0].home.join("cloister.log")).unwrap_or_default();
         crashed = log.contains("fail-test");
         tokio::time::sleep(Duration::from_millis(30)).await;
     }
@@ -79,10 +95,16 @@ async fn fail_point(index: u64) -> Result<bool> {
     network.nodes[0].environment.clear();
     network.nodes[0].start()?;
     let last = seen.keys().last().copied().unwrap_or_default();
-    network.nodes[0].reach(last + 2, Duration::from_secs(30)).await?;
+    network.nodes[0]
+        .reach(last + 2, Duration::from_secs(30))
+        .await?;
     for (height, hash) in &seen {
         let block = rpc.block(*height).await?;
-        ensure!(block.header.hash == *hash, "block {height} was {hash} and is {} after the restart", block.header.hash);
+        ensure!(
+            block.header.hash == *hash,
+            "block {height} was {hash} and is {} after the restart",
+            block.header.hash
+        );
     }
     network.agree(1, last + 1).await?;
     Ok(crashed)
@@ -100,14 +122,27 @@ enum Victim {
 /// killed: four validators, of which one at a time dies, the first never.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn random_kills_under_load_leave_the_hashes_of_the_undisturbed() -> Result<()> {
-    let seed = std::env::var("CLOISTER_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or_else(rand::random);
+    let seed = std::env::var("CLOISTER_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_else(rand::random);
     let kills = bounded_or_full(20, 1_000);
-    report(&format!("random kills: seed {seed} (CLOISTER_SEED repeats it)"));
+    report(&format!(
+        "random kills: seed {seed} (CLOISTER_SEED repeats it)"
+    ));
     let mut random = StdRng::seed_from_u64(seed);
     let mut network = Network::validators(4)?;
     network.start().await?;
-    let counter = network.wallet(0).deploy(&network.nodes[0].rpc, counter_code(0)).await?;
-    let load = Load::start(network.rpcs(), (4..6).map(|index| network.wallet(index)).collect(), counter, 10);
+    let counter = network
+        .wallet(0)
+        .deploy(&network.nodes[0].rpc, counter_code(0))
+        .await?;
+    let load = Load::start(
+        network.rpcs(),
+        (4..6).map(|index| network.wallet(index)).collect(),
+        counter,
+        10,
+    );
 
     let mut recoveries_ms = Vec::new();
     for kill in 0..kills {
@@ -116,7 +151,9 @@ async fn random_kills_under_load_leave_the_hashes_of_the_undisturbed() -> Result
         let mode = DURABILITY_MODES[random.random_range(0..3)];
         tokio::time::sleep(Duration::from_millis(random.random_range(0..1_000))).await;
         let what = format!("kill {kill} of {kills}: {victim:?} of validator {index}, then {mode}");
-        let recovered = kill_and_restart(&mut network, index, victim, mode).await.with_context(|| what)?;
+        let recovered = kill_and_restart(&mut network, index, victim, mode)
+            .await
+            .with_context(|| what)?;
         recoveries_ms.push(recovered.as_millis());
         if is_soak() && kill % 50 == 49 {
             let head = network.nodes[0].rpc.height().await?;
@@ -130,7 +167,13 @@ async fn random_kills_under_load_leave_the_hashes_of_the_undisturbed() -> Result
     for hash in &accepted {
         // What a node that was killed had only in memory may be gone; what the undisturbed one mined must be on all.
         if let Ok(receipt) = network.nodes[0].rpc.receipt(*hash, Duration::ZERO).await {
-            assert_eq!(network.nodes[1].rpc.receipt(*hash, Duration::from_secs(5)).await?, receipt);
+            assert_eq!(
+                network.nodes[1]
+                    .rpc
+                    .receipt(*hash, Duration::from_secs(5))
+                    .await?,
+                receipt
+            );
         }
     }
     recoveries_ms.sort_unstable();
@@ -143,14 +186,21 @@ async fn random_kills_under_load_leave_the_hashes_of_the_undisturbed() -> Result
 }
 
 /// Time until the node has a block that it did not have.
-async fn kill_and_restart(network: &mut Network, index: usize, victim: Victim, mode: &str) -> Result<Duration> {
+async fn kill_and_restart(
+    network: &mut Network,
+    index: usize,
+    victim: Victim,
+    mode: &str,
+) -> Result<Duration> {
     let before = network.nodes[0].rpc.height().await?;
     let node = &mut network.nodes[index];
     let process = node.running()?;
     let child = process.grandchild_pid();
     match victim {
         Victim::Ours => process.signal(Signal::KILL),
-        Victim::CometBft => kill_process(child.context("CometBFT's pid file names it")?, Signal::KILL)?,
+        Victim::CometBft => {
+            kill_process(child.context("CometBFT's pid file names it")?, Signal::KILL)?
+        }
         Victim::Both => {
             process.signal(Signal::KILL);
             kill_process(child.context("CometBFT's pid file names it")?, Signal::KILL)?;
@@ -164,7 +214,10 @@ async fn kill_and_restart(network: &mut Network, index: usize, victim: Victim, m
         node.restart_keeping_child()?;
     }
     node.reach(before + 1, Duration::from_secs(40)).await?;
-    ensure!(network.nodes[0].rpc.height().await? >= before, "the undisturbed validator went back");
+    ensure!(
+        network.nodes[0].rpc.height().await? >= before,
+        "the undisturbed validator went back"
+    );
     Ok(started.elapsed())
 }
 
@@ -176,11 +229,16 @@ async fn all_validators_killed_at_once_go_on() -> Result<()> {
         node.configure(&[("storage", "durability", DURABILITY_MODES[index % 3].into())])?;
     }
     network.start().await?;
-    let counter = network.wallet(0).deploy(&network.nodes[0].rpc, counter_code(0)).await?;
+    let counter = network
+        .wallet(0)
+        .deploy(&network.nodes[0].rpc, counter_code(0))
+        .await?;
     let load = Load::start(network.rpcs(), vec![network.wallet(4)], counter, 10);
     for round in 0..bounded_or_full(3, 20) {
         let head = network.nodes[0].rpc.height().await?;
-        network.nodes[0].reach(head + 5, Duration::from_secs(30)).await?;
+        network.nodes[0]
+            .reach(head + 5, Duration::from_secs(30))
+            .await?;
         let head = network.nodes[0].rpc.height().await?;
         let hash = network.nodes[0].rpc.block(head).await?.header.hash;
         for node in &mut network.nodes {
@@ -190,9 +248,14 @@ async fn all_validators_killed_at_once_go_on() -> Result<()> {
             node.start()?;
         }
         for node in &network.nodes {
-            node.reach(head + 2, Duration::from_secs(60)).await.with_context(|| format!("round {round}"))?;
+            node.reach(head + 2, Duration::from_secs(60))
+                .await
+                .with_context(|| format!("round {round}"))?;
         }
-        ensure!(network.nodes[1].rpc.block(head).await?.header.hash == hash, "round {round}: block {head} changed");
+        ensure!(
+            network.nodes[1].rpc.block(head).await?.header.hash == hash,
+            "round {round}: block {head} changed"
+        );
     }
     load.stop().await;
     let head = network.nodes[0].rpc.height().await?;
@@ -208,7 +271,9 @@ async fn a_signal_stops_our_process_and_cometbft() -> Result<()> {
         network.nodes[0].start()?;
         network.nodes[0].reach(2, Duration::from_secs(30)).await?;
         let process = network.nodes[0].running()?;
-        let child = process.grandchild_pid().context("CometBFT's pid file names it")?;
+        let child = process
+            .grandchild_pid()
+            .context("CometBFT's pid file names it")?;
         process.signal(signal);
         let status = process.wait(Duration::from_secs(15))?;
         ensure!(status.success(), "{signal:?} ended with {status}");

@@ -12,10 +12,27 @@ const PURE: [&str; 3] = ["app", "genesis", "modules"];
 
 /// Dependencies that pure crates must not have, and names their sources must not hold.
 const CRATES_BARRED: [&str; 9] = [
-    "tokio", "tower-abci", "rocksdb", "tendermint", "reqwest", "hyper", "jsonrpsee", "rustix", "tracing-subscriber",
+    "tokio",
+    "tower-abci",
+    "rocksdb",
+    "tendermint",
+    "reqwest",
+    "hyper",
+    "jsonrpsee",
+    "rustix",
+    "tracing-subscriber",
 ];
 const NAMES_BARRED: [&str; 10] = [
-    "tokio::", "tower_abci", "rocksdb::", "std::time", "std::fs", "std::env", "std::net", "std::process", "SystemTime", "Instant::now",
+    "tokio::",
+    "tower_abci",
+    "rocksdb::",
+    "std::time",
+    "std::fs",
+    "std::env",
+    "std::net",
+    "std::process",
+    "SystemTime",
+    "Instant::now",
 ];
 
 /// Lines above which a file is listed.
@@ -23,10 +40,15 @@ const FILE_LINES_MAX: usize = 600;
 
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let Ok(entries) = fs::read_dir(folder) else { return found };
+    let Ok(entries) = fs::read_dir(folder) else {
+        return found;
+    };
     for entry in entries {
         let path = entry.expect("a folder of the workspace is readable").path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
         if path.is_dir() {
             if !path.is_symlink() && !matches!(name, "target" | "node_modules" | ".git" | ".venv") {
                 found.extend(files(&path, extension));
@@ -45,7 +67,12 @@ fn read(path: &Path) -> String {
 
 /// Sources without tests: what a node runs.
 fn is_test(path: &Path) -> bool {
-    path.components().any(|part| matches!(part.as_os_str().to_str(), Some("tests" | "benches" | "examples" | "tests.rs")))
+    path.components().any(|part| {
+        matches!(
+            part.as_os_str().to_str(),
+            Some("tests" | "benches" | "examples" | "tests.rs")
+        )
+    })
 }
 
 /// Code of a line, without its comment.
@@ -61,15 +88,24 @@ fn pure_crates_have_no_dependency_on_the_shell() {
             if manifest.file_name().is_none_or(|name| name != "Cargo.toml") {
                 continue;
             }
-            let table: toml::Table = read(&manifest).parse().expect("a manifest that cargo reads");
+            let table: toml::Table = read(&manifest)
+                .parse()
+                .expect("a manifest that cargo reads");
             let dependencies = table.get("dependencies").and_then(|value| value.as_table());
             for name in dependencies.into_iter().flat_map(toml::Table::keys) {
-                assert!(!CRATES_BARRED.contains(&name.as_str()), "{} depends on {name}", manifest.display());
+                assert!(
+                    !CRATES_BARRED.contains(&name.as_str()),
+                    "{} depends on {name}",
+                    manifest.display()
+                );
             }
             checked += 1;
         }
     }
-    assert!(checked >= 3, "only {checked} manifests found: app, genesis and modules moved?");
+    assert!(
+        checked >= 3,
+        "only {checked} manifests found: app, genesis and modules moved?"
+    );
 }
 
 #[test]
@@ -91,8 +127,15 @@ fn pure_crates_name_no_clock_disk_socket_or_task() {
             }
         }
     }
-    assert!(checked >= 10, "only {checked} sources found: app, genesis and modules moved?");
-    assert!(faults.is_empty(), "a pure crate names what it must not:\n{}", faults.join("\n"));
+    assert!(
+        checked >= 10,
+        "only {checked} sources found: app, genesis and modules moved?"
+    );
+    assert!(
+        faults.is_empty(),
+        "a pure crate names what it must not:\n{}",
+        faults.join("\n")
+    );
 }
 
 #[test]
@@ -107,19 +150,38 @@ fn revm_is_named_in_its_own_files_only() {
             }
         }
     }
-    assert!(faults.is_empty(), "revm changes its major version often; name it inside app only:\n{}", faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "revm changes its major version often; name it inside app only:\n{}",
+        faults.join("\n")
+    );
 }
 
 #[test]
 fn unsafe_code_is_denied_for_every_crate() {
-    let manifest: toml::Table = read(&root().join("Cargo.toml")).parse().expect("a manifest that cargo reads");
-    assert_eq!(manifest["workspace"]["lints"]["rust"]["unsafe_code"].as_str(), Some("deny"));
-    for member in manifest["workspace"]["members"].as_array().expect("members are a list") {
+    let manifest: toml::Table = read(&root().join("Cargo.toml"))
+        .parse()
+        .expect("a manifest that cargo reads");
+    assert_eq!(
+        manifest["workspace"]["lints"]["rust"]["unsafe_code"].as_str(),
+        Some("deny")
+    );
+    for member in manifest["workspace"]["members"]
+        .as_array()
+        .expect("members are a list")
+    {
         let member = member.as_str().expect("members are paths");
-        let crate_manifest: toml::Table =
-            read(&root().join(member).join("Cargo.toml")).parse().expect("a manifest that cargo reads");
-        let inherits = crate_manifest.get("lints").and_then(|lints| lints.get("workspace"));
-        assert_eq!(inherits.and_then(toml::Value::as_bool), Some(true), "{member} does not take the workspace's lints");
+        let crate_manifest: toml::Table = read(&root().join(member).join("Cargo.toml"))
+            .parse()
+            .expect("a manifest that cargo reads");
+        let inherits = crate_manifest
+            .get("lints")
+            .and_then(|lints| lints.get("workspace"));
+        assert_eq!(
+            inherits.and_then(toml::Value::as_bool),
+            Some(true),
+            "{member} does not take the workspace's lints"
+        );
     }
 }
 
@@ -131,11 +193,28 @@ fn every_path_named_in_the_architecture_exists() {
     let mut named = 0;
     // Code spans and links that look like paths of this workspace.
     for piece in text.split(|c: char| c.is_whitespace() || "`()[]<>,;\"'|".contains(c)) {
-        let path = piece.trim_end_matches(['.', ':']).split('#').next().unwrap_or_default();
+        let path = piece
+            .trim_end_matches(['.', ':'])
+            .split('#')
+            .next()
+            .unwrap_or_default();
         let path = path.split("::").next().unwrap_or_default();
         let first = path.split('/').next().unwrap_or_default();
         let is_ours = path.contains('/')
-            && matches!(first, "app" | "node" | "genesis" | "modules" | "tools" | "e2e" | "docs" | "scripts" | "snapshots" | "keyfile" | ".ci")
+            && matches!(
+                first,
+                "app"
+                    | "node"
+                    | "genesis"
+                    | "modules"
+                    | "tools"
+                    | "e2e"
+                    | "docs"
+                    | "scripts"
+                    | "snapshots"
+                    | "keyfile"
+                    | ".ci"
+            )
             && !path.contains(['*', '…', '{', '$']);
         if is_ours {
             named += 1;
@@ -144,8 +223,14 @@ fn every_path_named_in_the_architecture_exists() {
             }
         }
     }
-    assert!(named >= 10, "ARCHITECTURE.md names {named} paths: its road of one transaction should name more");
-    assert!(missing.is_empty(), "ARCHITECTURE.md names what does not exist: {missing:?}");
+    assert!(
+        named >= 10,
+        "ARCHITECTURE.md names {named} paths: its road of one transaction should name more"
+    );
+    assert!(
+        missing.is_empty(),
+        "ARCHITECTURE.md names what does not exist: {missing:?}"
+    );
 }
 
 #[test]
@@ -154,11 +239,22 @@ fn links_between_pages_lead_somewhere() {
     for page in files(&root(), "md") {
         let text = read(&page);
         for piece in text.split("](").skip(1) {
-            let target = piece.split(')').next().unwrap_or_default().split('#').next().unwrap_or_default();
+            let target = piece
+                .split(')')
+                .next()
+                .unwrap_or_default()
+                .split('#')
+                .next()
+                .unwrap_or_default();
             if target.is_empty() || target.contains(':') {
                 continue;
             }
-            if !page.parent().expect("a file has a folder").join(target).exists() {
+            if !page
+                .parent()
+                .expect("a file has a folder")
+                .join(target)
+                .exists()
+            {
                 broken.push(format!("{} -> {target}", page.display()));
             }
         }
