@@ -125,7 +125,7 @@ impl Wallet {
     }
 
     /// Its account.
-    pub fn address(&self) -> Address {
+    pub const fn address(&self) -> Address {
         self.signer.address()
     }
 
