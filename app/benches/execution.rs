@@ -21,7 +21,8 @@ const TRANSACTIONS: u64 = 1_000;
 const ROUNDS: usize = 21;
 const CONTRACT: Address = Address::repeat_byte(0xcc);
 /// Takes word 1 from the caller's slot, adds it to the slot of word 0, and logs: an ERC-20 transfer without checks.
-const TOKEN: &[u8] = &hex!("602035335403335560203560003554016000355560203560005260003560206000a100");
+const TOKEN: &[u8] =
+    &hex!("602035335403335560203560003554016000355560203560005260003560206000a100");
 
 #[expect(clippy::print_stdout, reason = "the figures are what a bench is for")]
 fn main() {

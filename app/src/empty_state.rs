@@ -6,7 +6,7 @@ use alloy_trie::Nibbles;
 
 /// Holds nothing, never fails.
 #[derive(Debug, Clone, Copy)]
-pub struct EmptyState;
+pub(crate) struct EmptyState;
 
 impl StateRead for EmptyState {
     fn account(&self, _: HashedAddress) -> Result<Option<Account>, StateError> {

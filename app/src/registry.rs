@@ -122,7 +122,7 @@ pub fn evaluate(
                 removed_at_once = removed_at_once.saturating_add(power);
             }
             Punishment::None => {}
-            Punishment::LastValidator => unpunished.push(offender.0.into()),
+            Punishment::LastValidator => unpunished.push(offender.0),
         }
     }
     for public_key in absent {

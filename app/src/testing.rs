@@ -202,7 +202,7 @@ impl TestChain {
     }
 
     /// The next block, one second after the last, with these transactions.
-    pub fn input(&self, transactions: Vec<Bytes>) -> BlockInput {
+    pub const fn input(&self, transactions: Vec<Bytes>) -> BlockInput {
         BlockInput {
             height: self.head.number + 1,
             time_ms: (self.head.timestamp + 1) * 1000,

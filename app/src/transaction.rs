@@ -183,7 +183,7 @@ fn decode_envelope(raw: &Bytes) -> Result<TxEnvelope, Rejection> {
     Ok(envelope)
 }
 
-fn undecodable(error: Eip2718Error) -> Rejection {
+const fn undecodable(error: Eip2718Error) -> Rejection {
     use alloy_rlp::Error;
     Rejection::Undecodable(match error {
         Eip2718Error::RlpError(error) => match error {

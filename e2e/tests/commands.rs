@@ -97,7 +97,7 @@ async fn status_tells_height_and_durable_height() -> Result<()> {
     ensure!(at >= 3 && at <= height, "height {at} in {shown}");
     named("durableheight").with_context(|| format!("durable height in {shown}"))?;
     ensure!(
-        run(&["status", "--home", text(&home)])?.contains(&"height"[..]),
+        run(&["status", "--home", text(&home)])?.contains("height"),
         "status for people"
     );
     network.nodes[0].stop()?;

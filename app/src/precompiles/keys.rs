@@ -98,7 +98,7 @@ impl RegisteredKey {
     }
 
     /// Number of public inputs.
-    pub fn public_input_count(&self) -> usize {
+    pub const fn public_input_count(&self) -> usize {
         self.key.public_input_count()
     }
 

@@ -293,7 +293,7 @@ fn malformed_input_with_a_key_reverts_with_its_selector_and_takes_all_gas() {
     let mut weak = good.clone();
     weak.copy_within(32 + 320..32 + 448, 32 + 192);
     expect(&weak, revert::<InvalidKey>(GAS));
-    let mut identity = good.clone();
+    let mut identity = good;
     identity[32 + 448..32 + 512].fill(0);
     expect(&identity, revert::<InvalidKey>(GAS));
 }

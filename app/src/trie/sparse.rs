@@ -447,7 +447,7 @@ fn inserted(update: &Update) -> Option<(Nibbles, Bytes)> {
     update.1.clone().map(|value| (update.0, value))
 }
 
-fn join_nibble(mut path: Nibbles, nibble: u8) -> Nibbles {
+const fn join_nibble(mut path: Nibbles, nibble: u8) -> Nibbles {
     path.push_unchecked(nibble);
     path
 }

@@ -106,7 +106,7 @@ pub fn verify_unprepared(
     Ok(final_exponentiation(miller_loop(&pairs, &[])) == Some(Fq12::one()))
 }
 
-fn check_count(key: &VerifyingKey, inputs: &PublicInputs) -> Result<(), InputCountMismatch> {
+const fn check_count(key: &VerifyingKey, inputs: &PublicInputs) -> Result<(), InputCountMismatch> {
     let (expected, got) = (key.public_input_count(), inputs.count());
     if expected == got {
         Ok(())

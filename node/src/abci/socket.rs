@@ -67,7 +67,7 @@ pub enum SocketError {
 
 impl SocketError {
     /// What the operator can do.
-    pub fn hint(&self) -> &'static str {
+    pub const fn hint(&self) -> &'static str {
         match self {
             Self::Io { .. } => "check that this user may write there",
             Self::Folder { .. } => "remove the folder, or set XDG_RUNTIME_DIR to one of your own",

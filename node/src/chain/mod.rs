@@ -26,7 +26,7 @@ use tokio::sync::broadcast;
 const BLOCKS_LAG_MAX: usize = 128;
 
 /// What the node's configuration decides about the chain.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct ChainOptions {
     /// Blocks CometBFT is asked to keep below the head; 0 keeps all.
     pub retain_blocks: u64,
@@ -34,16 +34,6 @@ pub struct ChainOptions {
     pub pool: Limits,
     /// Caps of what is kept between proposal and decision.
     pub executed: ExecutedLimits,
-}
-
-impl Default for ChainOptions {
-    fn default() -> Self {
-        Self {
-            retain_blocks: 0,
-            pool: Limits::default(),
-            executed: ExecutedLimits::default(),
-        }
-    }
 }
 
 /// Everything readers need, shared by RPC, ABCI services and the engine. Cheap to clone.

@@ -26,7 +26,7 @@ const RECEIPT_POLL: Duration = Duration::from_millis(50);
 
 /// Why the demonstration ended early.
 #[derive(Debug, thiserror::Error)]
-pub enum DemoError {
+pub(super) enum DemoError {
     /// The endpoint cannot be reached, or what it says is no JSON.
     #[error("{method}: {source}")]
     Http {
@@ -71,7 +71,7 @@ pub enum DemoError {
 }
 
 /// Runs the demonstration against the node at `address`.
-pub async fn run(address: SocketAddr) -> Result<(), DemoError> {
+pub(super) async fn run(address: SocketAddr) -> Result<(), DemoError> {
     let client = Client {
         http: reqwest::Client::new(),
         url: format!("http://{address}"),

@@ -12,7 +12,9 @@ mod status;
 mod testnet;
 mod version;
 
-use crate::{config::LogConfig, ending::Ending, failure::Failure, logging, store::wait_until_closed};
+use crate::{
+    config::LogConfig, ending::Ending, failure::Failure, logging, store::wait_until_closed,
+};
 use clap::{Parser, Subcommand};
 use std::{future::Future, io::Write, process::ExitCode, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};

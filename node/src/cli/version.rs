@@ -4,9 +4,9 @@ use super::print;
 use crate::{comet::binary, failure::Failure};
 
 /// The release of revm that executes blocks, as the lock file pins it.
-pub const REVM_VERSION: &str = "43.0.3";
+pub(super) const REVM_VERSION: &str = "43.0.3";
 /// The release of RocksDB's binding, as the lock file pins it.
-pub const ROCKSDB_VERSION: &str = "0.25.0";
+pub(super) const ROCKSDB_VERSION: &str = "0.25.0";
 
 /// Show versions: this program, the EVM, the consensus engine it runs with.
 #[derive(Debug, clap::Args)]

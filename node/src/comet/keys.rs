@@ -47,7 +47,7 @@ struct ValidatorKeyFile {
 
 impl KeyPair {
     /// Makes a new key.
-    pub fn generate(rng: &mut (impl RngCore + CryptoRng)) -> Self {
+    pub fn generate(rng: &mut impl CryptoRng) -> Self {
         let mut seed = Zeroizing::new([0u8; 32]);
         rng.fill_bytes(seed.as_mut());
         Self(SigningKey::from(*seed))

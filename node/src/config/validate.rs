@@ -226,6 +226,6 @@ fn is_host_and_port(text: &str) -> bool {
             && !host.contains(|c: char| c.is_whitespace() || c == '"' || c == ',' || c == '\\')
             && port.parse::<u16>().is_ok_and(|port| port != 0)
             // An address in digits is checked further without asking a name server.
-            && (host.starts_with('[').then(|| text.to_socket_addrs().is_ok()).unwrap_or(true))
+            && if host.starts_with('[') { text.to_socket_addrs().is_ok() } else { true }
     })
 }

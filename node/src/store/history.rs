@@ -12,8 +12,8 @@
 //! Pruning raises [`Inner::oldest_state`] before it deletes; a view checks that number after its reads.
 
 use super::{
-    closing::OpenGuard,
     Head, StoreError, StoreOptions,
+    closing::OpenGuard,
     database::{Database, Source},
     durability::Log,
     recent::Recent,
@@ -83,7 +83,8 @@ impl StateView {
             return Err(StoreError::AboveHead { height, head });
         }
         // The head read between two loads of the same even number belongs to that number.
-        let quiet = generation % 2 == 0 && inner.generation.load(Ordering::SeqCst) == generation;
+        let quiet =
+            generation.is_multiple_of(2) && inner.generation.load(Ordering::SeqCst) == generation;
         let view = Self {
             inner: Arc::clone(inner),
             height,

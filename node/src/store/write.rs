@@ -144,7 +144,10 @@ impl Inner {
 
         let sync = self.log.syncs_every_block();
         let before = self.generation.fetch_add(1, Ordering::SeqCst);
-        assert!(before % 2 == 0, "one writer at a time, under the lock");
+        assert!(
+            before.is_multiple_of(2),
+            "one writer at a time, under the lock"
+        );
         // After an error the number stays odd: views go the long way, and nothing is committed any more.
         write(&self.database, batch, sync)?;
         if sync {

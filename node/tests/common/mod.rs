@@ -11,7 +11,7 @@ use std::{
     path::Path,
     time::{Duration, Instant},
 };
-pub use tendermint_proto::v0_38::abci::{request::Value as Ask, response::Value as Answer};
+pub(crate) use tendermint_proto::v0_38::abci::{request::Value as Ask, response::Value as Answer};
 use tendermint_proto::{
     google::protobuf::Timestamp,
     v0_38::{
@@ -30,13 +30,13 @@ use tendermint_proto::{
 };
 
 /// One connection.
-pub struct Connection {
+pub(crate) struct Connection {
     stream: UnixStream,
 }
 
 impl Connection {
     /// Connects, waiting for the socket for a while.
-    pub fn open(path: &Path) -> Self {
+    pub(crate) fn open(path: &Path) -> Self {
         let start = Instant::now();
         loop {
             match UnixStream::connect(path) {
@@ -57,14 +57,14 @@ impl Connection {
     }
 
     /// Sends without waiting.
-    pub fn send(&mut self, ask: Ask) -> io::Result<()> {
+    pub(crate) fn send(&mut self, ask: Ask) -> io::Result<()> {
         let request = Request { value: Some(ask) };
         self.stream
             .write_all(&request.encode_length_delimited_to_vec())
     }
 
     /// Reads one answer.
-    pub fn receive(&mut self) -> io::Result<Answer> {
+    pub(crate) fn receive(&mut self) -> io::Result<Answer> {
         let mut length = 0_usize;
         for shift in (0..).step_by(7) {
             let mut byte = [0];
@@ -83,7 +83,7 @@ impl Connection {
     }
 
     /// Asks, flushes as CometBFT does, and reads the answer.
-    pub fn try_call(&mut self, ask: Ask) -> io::Result<Answer> {
+    pub(crate) fn try_call(&mut self, ask: Ask) -> io::Result<Answer> {
         self.send(ask)?;
         self.send(Ask::Flush(RequestFlush {}))?;
         let answer = self.receive()?;
@@ -94,7 +94,7 @@ impl Connection {
     }
 
     /// The same, where the answer must come.
-    pub fn call(&mut self, ask: Ask) -> Answer {
+    pub(crate) fn call(&mut self, ask: Ask) -> Answer {
         self.try_call(ask).expect("the application answers")
     }
 }
@@ -112,14 +112,14 @@ macro_rules! expect_answer {
 
 /// A block as the stand-in proposes and decides it.
 #[derive(Debug, Clone)]
-pub struct Block {
+pub(crate) struct Block {
     pub height: i64,
     pub transactions: Vec<Vec<u8>>,
     pub proposer: Address,
 }
 
 impl Block {
-    pub fn new(genesis: &Genesis, height: i64, transactions: Vec<Vec<u8>>) -> Self {
+    pub(crate) fn new(genesis: &Genesis, height: i64, transactions: Vec<Vec<u8>>) -> Self {
         Self {
             height,
             transactions,
@@ -135,7 +135,7 @@ impl Block {
         alloy_primitives::keccak256(bytes)
     }
 
-    fn time(&self) -> Option<Timestamp> {
+    const fn time(&self) -> Option<Timestamp> {
         Some(Timestamp {
             seconds: 1_900_000_000 + self.height,
             nanos: 500_000_001,
@@ -146,7 +146,7 @@ impl Block {
         self.transactions.iter().cloned().map(Into::into).collect()
     }
 
-    pub fn prepare(&self) -> Ask {
+    pub(crate) fn prepare(&self) -> Ask {
         Ask::PrepareProposal(RequestPrepareProposal {
             max_tx_bytes: 1_000_000,
             txs: self.txs(),
@@ -159,7 +159,7 @@ impl Block {
         })
     }
 
-    pub fn process(&self) -> Ask {
+    pub(crate) fn process(&self) -> Ask {
         Ask::ProcessProposal(RequestProcessProposal {
             txs: self.txs(),
             proposed_last_commit: Some(CommitInfo::default()),
@@ -172,7 +172,7 @@ impl Block {
         })
     }
 
-    pub fn finalize(&self) -> Ask {
+    pub(crate) fn finalize(&self) -> Ask {
         Ask::FinalizeBlock(RequestFinalizeBlock {
             txs: self.txs(),
             decided_last_commit: Some(CommitInfo::default()),
@@ -186,7 +186,7 @@ impl Block {
     }
 }
 
-pub fn info() -> Ask {
+pub(crate) fn info() -> Ask {
     Ask::Info(RequestInfo {
         version: "0.38.26".to_owned(),
         block_version: 11,
@@ -196,7 +196,7 @@ pub fn info() -> Ask {
 }
 
 /// InitChain as CometBFT makes it from its genesis file.
-pub fn init_chain(genesis: &Genesis, genesis_json: &[u8]) -> Ask {
+pub(crate) fn init_chain(genesis: &Genesis, genesis_json: &[u8]) -> Ask {
     let comet: serde_json::Value =
         serde_json::from_slice(&genesis.to_cometbft_json(genesis_json)).expect("our own JSON");
     Ask::InitChain(RequestInitChain {
@@ -233,14 +233,14 @@ pub fn init_chain(genesis: &Genesis, genesis_json: &[u8]) -> Ask {
     })
 }
 
-pub fn check_tx(raw: &[u8], recheck: bool) -> Ask {
+pub(crate) fn check_tx(raw: &[u8], recheck: bool) -> Ask {
     Ask::CheckTx(RequestCheckTx {
         tx: raw.to_vec().into(),
         r#type: i32::from(recheck),
     })
 }
 
-pub fn query(path: &str, data: &[u8]) -> Ask {
+pub(crate) fn query(path: &str, data: &[u8]) -> Ask {
     Ask::Query(RequestQuery {
         data: data.to_vec().into(),
         path: path.to_owned(),
@@ -249,15 +249,15 @@ pub fn query(path: &str, data: &[u8]) -> Ask {
     })
 }
 
-pub const fn commit() -> Ask {
+pub(crate) const fn commit() -> Ask {
     Ask::Commit(RequestCommit {})
 }
 
-pub const fn list_snapshots() -> Ask {
+pub(crate) const fn list_snapshots() -> Ask {
     Ask::ListSnapshots(RequestListSnapshots {})
 }
 
-pub fn offer_snapshot() -> Ask {
+pub(crate) fn offer_snapshot() -> Ask {
     Ask::OfferSnapshot(RequestOfferSnapshot {
         snapshot: Some(Snapshot {
             height: 10,
@@ -270,7 +270,7 @@ pub fn offer_snapshot() -> Ask {
     })
 }
 
-pub const fn load_snapshot_chunk() -> Ask {
+pub(crate) const fn load_snapshot_chunk() -> Ask {
     Ask::LoadSnapshotChunk(RequestLoadSnapshotChunk {
         height: 10,
         format: 1,
@@ -278,7 +278,7 @@ pub const fn load_snapshot_chunk() -> Ask {
     })
 }
 
-pub fn apply_snapshot_chunk() -> Ask {
+pub(crate) fn apply_snapshot_chunk() -> Ask {
     Ask::ApplySnapshotChunk(RequestApplySnapshotChunk {
         index: 0,
         chunk: vec![4; 100].into(),
@@ -286,7 +286,7 @@ pub fn apply_snapshot_chunk() -> Ask {
     })
 }
 
-pub fn extend_vote() -> Ask {
+pub(crate) fn extend_vote() -> Ask {
     Ask::ExtendVote(RequestExtendVote {
         hash: vec![5; 32].into(),
         height: 1,
@@ -299,7 +299,7 @@ pub fn extend_vote() -> Ask {
     })
 }
 
-pub fn verify_vote_extension() -> Ask {
+pub(crate) fn verify_vote_extension() -> Ask {
     Ask::VerifyVoteExtension(RequestVerifyVoteExtension {
         hash: vec![5; 32].into(),
         validator_address: vec![6; 20].into(),

@@ -59,7 +59,7 @@ fn main() -> ExitCode {
 }
 
 /// A store as the node opens it, synced at every block or left to the system.
-fn store_options(sync: bool) -> StoreOptions {
+const fn store_options(sync: bool) -> StoreOptions {
     StoreOptions {
         durability: if sync {
             Durability::EveryBlock

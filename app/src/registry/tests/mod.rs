@@ -24,7 +24,7 @@ fn public_key(n: u8) -> [u8; 32] {
 }
 
 fn consensus(n: u8) -> ConsensusAddress {
-    consensus_address(&public_key(n)).0.into()
+    consensus_address(&public_key(n)).0
 }
 
 fn genesis_validator(n: u8, power: u64) -> GenesisValidator {
@@ -201,7 +201,7 @@ impl Network {
                 .collect(),
             last_commit: last_commit
                 .map(|(key, power)| Vote {
-                    validator: consensus_address(key).0.into(),
+                    validator: consensus_address(key).0,
                     power: *power,
                     signed: !absent.contains(key),
                 })

@@ -35,7 +35,10 @@ fn starts_of_services_are_detail_with_their_own_text() {
         r#"{"_msg":"service start","impl":"Peer","level":"info","module":"p2p","msg":"Starting Peer service"}"#,
     )
     .expect("as v0.38.26 writes it");
-    assert_eq!((line.level, line.message.as_str()), (Level::Detail, "Starting Peer service"));
+    assert_eq!(
+        (line.level, line.message.as_str()),
+        (Level::Detail, "Starting Peer service")
+    );
 }
 
 #[test]

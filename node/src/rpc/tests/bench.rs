@@ -152,14 +152,14 @@ impl Bench {
         let validator = self.chain.genesis().validators[0].clone();
         let proposer = cloister_genesis::consensus_address(&validator.public_key).0;
         let vote = Vote {
-            validator: proposer.into(),
+            validator: proposer,
             power: validator.power,
             signed: true,
         };
         let input = BlockInput {
             height: head.height + 1,
             time_ms: (head.header.timestamp + 1) * 1_000,
-            proposer: proposer.into(),
+            proposer: proposer,
             transactions: transactions.to_vec(),
             misbehaviour: Vec::new(),
             last_commit: if head.height == 0 {

@@ -298,8 +298,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(4, 32, 5, move |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-            prop::collection::btree_map(key.clone(), inner, 0..6)
-                .prop_map(|map| Value::from_iter(map)),
+            prop::collection::btree_map(key.clone(), inner, 0..6).prop_map(Value::from_iter),
         ]
     })
 }

@@ -126,7 +126,7 @@ fn header(height: u64, parent_hash: B256, state_root: B256) -> Header {
 fn transaction(height: u64, index: u8) -> Arc<Transaction> {
     let input = Bytes::from(vec![index; usize::from(index)]);
     let to = TxKind::Call(address(index));
-    let envelope: TxEnvelope = if index % 2 == 0 {
+    let envelope: TxEnvelope = if index.is_multiple_of(2) {
         TxLegacy {
             chain_id: Some(1),
             nonce: height,
