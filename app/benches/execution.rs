@@ -3,6 +3,12 @@
 //!
 //! `cargo bench -p cloister-app --features test-support --bench execution`
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a bench has a clock"
+)]
+
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256, hex};
 use cloister_app::{
     evm::transaction_environment,

@@ -199,7 +199,6 @@ const fn undecodable(error: Eip2718Error) -> Rejection {
             Error::UnexpectedString => "expected input list",
             Error::UnexpectedList => "expected input string or byte",
             Error::Custom(reason) => reason,
-            _ => "malformed transaction",
         },
         _ => "malformed transaction",
     })

@@ -1,5 +1,7 @@
 //! Ethereum's public test files, read in place; where they are absent the test says so in one line.
 
+#![expect(clippy::disallowed_methods, reason = "tests read their data")]
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

@@ -141,7 +141,7 @@ fn a_chain_begins_and_makes_blocks() {
     // CometBFT offers nothing; the pool has it.
     let empty = application.block(1, Vec::new());
     let proposal = expect_answer!(consensus.call(empty.prepare()), PrepareProposal);
-    assert_eq!(proposal.txs, [raw.clone()]);
+    assert_eq!(proposal.txs, std::slice::from_ref(&raw));
     let block = application.block(1, vec![raw.clone()]);
     let verdict = expect_answer!(consensus.call(block.process()), ProcessProposal);
     assert_eq!(verdict.status, 1);

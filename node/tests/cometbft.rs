@@ -15,6 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[expect(clippy::print_stdout, reason = "what does not run is said")]
 fn cometbft_missing() -> bool {
     let missing = cloister_node::comet::binary::CometBinary::find(None).is_err();
     if missing {
@@ -102,6 +103,7 @@ impl Node {
         child.wait().expect("our own child");
     }
 
+    #[expect(clippy::zombie_processes, reason = "the other way out is a panic")]
     fn stop_cleanly(&mut self) {
         let mut child = self.process.take().expect("it runs");
         signal(child.id(), rustix::process::Signal::TERM);

@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "tests read their data")]
+
 use super::*;
 use crate::{
     block::ConsensusAddress,

@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "tests read their data")]
+
 use super::{
     AccountRecord, AccountUpdate, Overlay, PostState, TrieFault, commit,
     node::Node,

@@ -382,7 +382,7 @@ fn refuses_altered_or_missing_system_contracts() {
         let missing = faults(|json| {
             json["alloc"].as_object_mut().expect("object").remove(&key);
         });
-        assert_eq!(missing, [fault.clone()]);
+        assert_eq!(missing, std::slice::from_ref(&fault));
         let altered = faults(|json| json["alloc"][&key]["code"] = json!("0x00"));
         assert_eq!(altered, [fault]);
     }

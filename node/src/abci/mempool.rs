@@ -79,6 +79,7 @@ fn run(chain: &Chain, carried: &Carried, queue: &mpsc::Receiver<Call>) {
 }
 
 /// What is known of a transaction before the pool is asked.
+#[expect(clippy::large_enum_variant, reason = "one batch of them, moved once")]
 enum Checked {
     /// Answered by hash.
     ByHash(Result<(), Rejection>),

@@ -123,7 +123,10 @@ fn new_network(arguments: &InitArguments, keys: &NewKeys) -> Result<Genesis, Fai
     };
     builder.build().map_err(|error| {
         Failure::genesis(
-            arguments.alloc.as_deref().unwrap_or(Path::new("genesis")),
+            arguments
+                .alloc
+                .as_deref()
+                .unwrap_or_else(|| Path::new("genesis")),
             &error,
         )
     })

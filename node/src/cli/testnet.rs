@@ -215,7 +215,10 @@ fn genesis(arguments: &TestnetArguments, nodes: &[NewNode]) -> Result<Genesis, F
     };
     builder.build().map_err(|error| {
         Failure::genesis(
-            arguments.alloc.as_deref().unwrap_or(Path::new("genesis")),
+            arguments
+                .alloc
+                .as_deref()
+                .unwrap_or_else(|| Path::new("genesis")),
             &error,
         )
     })

@@ -8,7 +8,7 @@ use super::CometError;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use cloister_app::block::ConsensusAddress;
 use ed25519_consensus::{SigningKey, VerificationKeyBytes};
-use rand::{CryptoRng, RngCore};
+use rand::CryptoRng;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::{fs, io::Write, os::unix::fs::OpenOptionsExt, path::Path};

@@ -8,6 +8,9 @@ use rocksdb::{
 };
 use std::path::Path;
 
+/// Key and value.
+type Record = (Box<[u8]>, Box<[u8]>);
+
 /// The column families are all opened at the start, so that handles need no lock.
 pub(super) type Database = DBWithThreadMode<SingleThreaded>;
 pub(super) type Snapshot<'a> = SnapshotWithThreadMode<'a, Database>;
@@ -179,7 +182,7 @@ impl<'a> Source<'a> {
         family: Family,
         from: &[u8],
         prefix_length: usize,
-    ) -> Result<Option<(Box<[u8]>, Box<[u8]>)>, StoreError> {
+    ) -> Result<Option<Record>, StoreError> {
         let mut records = self.iterate(family, from, prefix_length, true);
         records.next().transpose()
     }
@@ -190,7 +193,7 @@ impl<'a> Source<'a> {
         family: Family,
         from: &[u8],
         prefix_length: usize,
-    ) -> impl Iterator<Item = Result<(Box<[u8]>, Box<[u8]>), StoreError>> + use<'a> {
+    ) -> impl Iterator<Item = Result<Record, StoreError>> + use<'a> {
         self.iterate(family, from, prefix_length, false)
     }
 
@@ -200,7 +203,7 @@ impl<'a> Source<'a> {
         from: &[u8],
         prefix_length: usize,
         same_prefix: bool,
-    ) -> impl Iterator<Item = Result<(Box<[u8]>, Box<[u8]>), StoreError>> + use<'a> {
+    ) -> impl Iterator<Item = Result<Record, StoreError>> + use<'a> {
         let mut options = ReadOptions::default();
         options.set_prefix_same_as_start(same_prefix);
         options.set_total_order_seek(!same_prefix);

@@ -1,5 +1,7 @@
 //! Ethereum's precompiles as they are mounted: output, gas and refusals of the public vectors.
 
+#![expect(clippy::disallowed_methods, reason = "tests read their data")]
+
 use crate::vectors;
 use alloy_primitives::{Address, Bytes, hex};
 use revm::{

@@ -38,6 +38,10 @@ pub(super) const RECURSIVE: Address = address!("00000000000000000000000000000000
 pub(super) const READER: Address = address!("00000000000000000000000000000000c0de0006");
 pub(super) const NOBODY: Address = address!("0000000000000000000000000000000000000b0b");
 
+#[expect(
+    clippy::type_complexity,
+    reason = "a table of address, code and storage"
+)]
 fn contracts() -> Vec<(Address, Vec<u8>, Vec<(u64, u64)>)> {
     let logs = (0..3_u8)
         .flat_map(|i| [0x60, i, 0x5f, 0x52, 0x60, 0xa0 + i, 0x60, 0x20, 0x5f, 0xa1])
@@ -159,7 +163,7 @@ impl Bench {
         let input = BlockInput {
             height: head.height + 1,
             time_ms: (head.header.timestamp + 1) * 1_000,
-            proposer: proposer,
+            proposer,
             transactions: transactions.to_vec(),
             misbehaviour: Vec::new(),
             last_commit: if head.height == 0 {
