@@ -65,14 +65,23 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Sources without tests: what a node runs.
+/// Whether a source is compiled for tests alone, by its folder or by how its module is declared.
 fn is_test(path: &Path) -> bool {
-    path.components().any(|part| {
+    let is_test_folder = path.components().any(|part| {
         matches!(
             part.as_os_str().to_str(),
             Some("tests" | "benches" | "examples" | "tests.rs")
         )
-    })
+    });
+    let stem = path.file_stem().and_then(|name| name.to_str());
+    let declared = stem.is_some_and(|stem| {
+        let declaration = format!("#[cfg(test)]\nmod {stem};");
+        ["lib.rs", "mod.rs"].into_iter().any(|parent| {
+            fs::read_to_string(path.with_file_name(parent))
+                .is_ok_and(|text| text.contains(&declaration))
+        })
+    });
+    is_test_folder || declared
 }
 
 /// Code of a line, without its comment.
