@@ -170,10 +170,21 @@ fn revm_is_named_in_its_own_files_only() {
 /// 100,000 gas would hold up every validator beyond timeout_propose. blst verifies the same without tables.
 #[test]
 fn point_evaluation_needs_no_tables() {
-    let manifest: toml::Table = read(&root().join("Cargo.toml")).parse().expect("a manifest that cargo reads");
-    let features = manifest["workspace"]["dependencies"]["revm"]["features"].as_array().expect("revm has a list of features");
-    let has = |name: &str| features.iter().any(|feature| feature.as_str() == Some(name));
-    assert!(has("blst") && !has("c-kzg"), "revm's features: {features:?}");
+    let manifest: toml::Table = read(&root().join("Cargo.toml"))
+        .parse()
+        .expect("a manifest that cargo reads");
+    let features = manifest["workspace"]["dependencies"]["revm"]["features"]
+        .as_array()
+        .expect("revm has a list of features");
+    let has = |name: &str| {
+        features
+            .iter()
+            .any(|feature| feature.as_str() == Some(name))
+    };
+    assert!(
+        has("blst") && !has("c-kzg"),
+        "revm's features: {features:?}"
+    );
 }
 
 #[test]
