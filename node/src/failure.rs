@@ -106,7 +106,7 @@ impl From<StoreError> for Failure {
         Self {
             exit_code: EXIT_STORE,
             message: format!("store: {error}"),
-            hint: None,
+            hint: error.hint().map(str::to_owned),
         }
     }
 }

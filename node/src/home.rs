@@ -72,8 +72,13 @@ pub fn read_genesis(home: &Path, config: &Config) -> Result<(Genesis, B256), Fai
     Ok((genesis, B256::from(file_hash(&bytes))))
 }
 
-/// CometBFT's genesis must name ours, else InitChain would fail in the middle of the start.
-pub fn check_comet_genesis(comet: &CometHome, genesis_sha256: B256) -> Result<(), Failure> {
+/// CometBFT's genesis must be the one that belongs to ours: else InitChain would fail in the middle of the start, or CometBFT
+/// would run a network that no other node is in.
+pub fn check_comet_genesis(
+    comet: &CometHome,
+    genesis: &Genesis,
+    genesis_sha256: B256,
+) -> Result<(), Failure> {
     let path = comet.genesis_file();
     let bytes = fs::read(&path).map_err(Failure::io(&path))?;
     let hint =
@@ -87,18 +92,98 @@ pub fn check_comet_genesis(comet: &CometHome, genesis_sha256: B256) -> Result<()
     let named = AppState::parse(state.as_bytes()).map_err(|error| {
         Failure::config(format!("{}: app_state: {error}", path.display()), hint)
     })?;
-    if named.genesis_sha256 == genesis_sha256.0 {
+    if named.genesis_sha256 != genesis_sha256.0 {
+        return Err(Failure::config(
+            format!(
+                "{} names a genesis with SHA-256 {}, ours has {}",
+                path.display(),
+                hex::encode(named.genesis_sha256),
+                hex::encode(genesis_sha256)
+            ),
+            hint,
+        ));
+    }
+    // Its hash in `app_state` has just been checked.
+    let mut expected: serde_json::Value =
+        serde_json::from_slice(&genesis.to_cometbft_json(&[])).expect("our own text is JSON");
+    if let Some(fields) = expected.as_object_mut() {
+        fields.remove("app_state");
+    }
+    match difference(&expected, Some(&file), "") {
+        None => Ok(()),
+        Some(difference) => Err(Failure::config(
+            format!("{}: {difference}", path.display()),
+            hint,
+        )),
+    }
+}
+
+/// The first value of `expected` that `found` lacks or has otherwise. What `found` has besides is CometBFT's business.
+fn difference(
+    expected: &serde_json::Value,
+    found: Option<&serde_json::Value>,
+    field: &str,
+) -> Option<String> {
+    use serde_json::Value;
+    let parts: Vec<(String, &Value, Option<&Value>)> = match (expected, found) {
+        (Value::Object(fields), Some(Value::Object(found))) => fields
+            .iter()
+            .map(|(name, value)| {
+                let separator = if field.is_empty() { "" } else { "." };
+                (format!("{field}{separator}{name}"), value, found.get(name))
+            })
+            .collect(),
+        (Value::Array(items), Some(Value::Array(found))) if items.len() == found.len() => items
+            .iter()
+            .zip(found)
+            .enumerate()
+            .map(|(index, (item, found))| (format!("{field}[{index}]"), item, Some(found)))
+            .collect(),
+        (Value::Array(items), Some(Value::Array(found))) => {
+            return Some(format!(
+                "{field} has {} entries, genesis.json makes it {}",
+                found.len(),
+                items.len()
+            ));
+        }
+        (expected, Some(found)) if expected == found => return None,
+        (expected, found) => {
+            let found = found.map_or_else(|| "missing".to_owned(), ToString::to_string);
+            return Some(format!(
+                "{field} is {found}, genesis.json makes it {expected}"
+            ));
+        }
+    };
+    parts
+        .into_iter()
+        .find_map(|(field, expected, found)| difference(expected, found, &field))
+}
+
+/// CometBFT cannot go on from an empty store of blocks under a chain that has some: it would end with a Go panic, for ever.
+pub fn check_comet_data(
+    comet: &CometHome,
+    store_folder: &Path,
+    height: u64,
+) -> Result<(), Failure> {
+    if height == 0 {
         return Ok(());
     }
-    Err(Failure::config(
-        format!(
-            "{} names a genesis with SHA-256 {}, ours has {}",
-            path.display(),
-            hex::encode(named.genesis_sha256),
-            hex::encode(genesis_sha256)
-        ),
-        hint,
-    ))
+    match comet.databases().into_iter().find(|path| !path.exists()) {
+        None => Ok(()),
+        Some(path) => Err(Failure::config(
+            format!(
+                "{} is missing, but the store {} holds block {height}: CometBFT's data was lost",
+                path.display(),
+                store_folder.display()
+            ),
+            format!(
+                "restore CometBFT's data folder from a backup; or remove what is left of its databases and move {} away, to \
+                 fetch all blocks from peers again. Keep priv_validator_state.json as it is: without it this validator could \
+                 sign a block twice",
+                store_folder.display()
+            ),
+        )),
+    }
 }
 
 /// The keys of a new node.
@@ -184,3 +269,6 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
         .map_err(Failure::io(path))
 }
+
+#[cfg(test)]
+mod tests;

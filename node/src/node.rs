@@ -16,6 +16,7 @@ use crate::{
     store::Store,
 };
 use alloy_primitives::B256;
+use cloister_genesis::Genesis;
 use std::{
     future::Future,
     net::{SocketAddr, TcpListener},
@@ -67,7 +68,12 @@ impl Node {
         let (genesis, genesis_sha256) = home::read_genesis(home, config)?;
         let comet_home = home::comet_home(home, config);
         let binary = match config.consensus.mode {
-            ConsensusMode::Managed => Some(prepare_managed(config, &comet_home, genesis_sha256)?),
+            ConsensusMode::Managed => Some(prepare_managed(
+                config,
+                &comet_home,
+                &genesis,
+                genesis_sha256,
+            )?),
             ConsensusMode::External => None,
         };
         let store_folder = resolve(home, &config.storage.folder);
@@ -84,6 +90,9 @@ impl Node {
         })?;
         if let Some(head) = chain.store().head() {
             tracing::info!(height = head.height, hash = %head.hash, "store opened");
+            if binary.is_some() {
+                home::check_comet_data(&comet_home, &store_folder, head.height)?;
+            }
         }
 
         let mut tasks = JoinSet::new();
@@ -140,11 +149,12 @@ impl Node {
 fn prepare_managed(
     config: &Config,
     comet_home: &CometHome,
+    genesis: &Genesis,
     genesis_sha256: B256,
 ) -> Result<CometBinary, Failure> {
     let binary = CometBinary::find(config.consensus.cometbft_binary.as_deref())?;
     comet_home.check_keys(config)?;
-    home::check_comet_genesis(comet_home, genesis_sha256)?;
+    home::check_comet_genesis(comet_home, genesis, genesis_sha256)?;
     Ok(binary)
 }
 

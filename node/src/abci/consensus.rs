@@ -6,6 +6,7 @@ use crate::{
     ending::{EXIT_CONFIG, EXIT_CONSENSUS},
 };
 use alloy_primitives::Bytes;
+use cloister_genesis::Genesis;
 use tendermint::v0_38::abci::{ConsensusRequest, ConsensusResponse, request, response};
 
 /// Hands calls to the block thread.
@@ -22,7 +23,7 @@ impl Consensus {
     }
 
     async fn init_chain(&self, request: request::InitChain) -> Result<response::InitChain, Fatal> {
-        check_parameters(&request, self.chain.app().parameters().max_block_bytes)?;
+        check_genesis(&request, self.chain.genesis())?;
         let answer = self
             .handle
             .init_chain(
@@ -143,20 +144,28 @@ impl Handler for Consensus {
 }
 
 /// CometBFT's genesis must agree with ours in what both hold.
-fn check_parameters(request: &request::InitChain, max_block_bytes: u64) -> Result<(), Fatal> {
+fn check_genesis(request: &request::InitChain, genesis: &Genesis) -> Result<(), Fatal> {
     let refuse = |field: &str, got: String, expected: String| {
         Err(Fatal {
             exit_code: EXIT_CONFIG,
             report: format!(
-                "CometBFT's genesis has consensus_params.{field} = {got}, ours needs {expected}; both files must come from \
+                "CometBFT's genesis has {field} = {got}, ours needs {expected}; both files must come from \
                  one `cloister init`"
             ),
         })
     };
+    if request.chain_id != genesis.network {
+        return refuse(
+            "chain_id",
+            format!("{:?}", request.chain_id),
+            format!("{:?}", genesis.network),
+        );
+    }
+    let max_block_bytes = genesis.parameters.max_block_bytes;
     let parameters = &request.consensus_params;
     if parameters.block.max_bytes != max_block_bytes {
         return refuse(
-            "block.max_bytes",
+            "consensus_params.block.max_bytes",
             parameters.block.max_bytes.to_string(),
             max_block_bytes.to_string(),
         );
@@ -164,14 +173,14 @@ fn check_parameters(request: &request::InitChain, max_block_bytes: u64) -> Resul
     let app_version = parameters.version.as_ref().map_or(0, |version| version.app);
     if app_version != cloister_genesis::APP_VERSION {
         return refuse(
-            "version.app",
+            "consensus_params.version.app",
             app_version.to_string(),
             cloister_genesis::APP_VERSION.to_string(),
         );
     }
     match parameters.abci.vote_extensions_enable_height {
         Some(height) if height.value() != 0 => refuse(
-            "abci.vote_extensions_enable_height",
+            "consensus_params.abci.vote_extensions_enable_height",
             height.to_string(),
             "0".to_owned(),
         ),

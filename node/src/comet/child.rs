@@ -95,7 +95,9 @@ impl Supervisor {
                 return Err(Fatal {
                     exit_code: EXIT_CONSENSUS,
                     report: format!(
-                        "CometBFT ended {fruitless} times in a row without a new block (last: {how}); its last lines above say why"
+                        "CometBFT ended {fruitless} times in a row without a new block (last: {how}); its last lines above say why. If \
+                         they speak of heights or app hashes, its data folder and our store do not belong together: restore both \
+                         from one backup"
                     ),
                 });
             }

@@ -68,6 +68,14 @@ impl CometHome {
         self.0.join("data/priv_validator_state.json")
     }
 
+    /// The databases without which CometBFT knows no block.
+    pub fn databases(&self) -> [PathBuf; 2] {
+        [
+            self.0.join("data/blockstore.db"),
+            self.0.join("data/state.db"),
+        ]
+    }
+
     /// Creates the folders, keys, empty signing state and genesis. Refuses to overwrite any of them.
     pub fn create(&self, new: &NewHome<'_>) -> Result<(), CometError> {
         for folder in ["config", "data"] {
@@ -110,7 +118,7 @@ impl CometHome {
 
 /// A damaged signing state must stop the start: without it the validator could sign a height twice.
 fn check_validator_state(path: &Path) -> Result<(), CometError> {
-    let text = fs::read_to_string(path).map_err(CometError::io(path))?;
+    let text = fs::read_to_string(path).map_err(CometError::secret(path))?;
     let refuse = |reason: &str| CometError::KeyFile {
         path: path.to_owned(),
         reason: reason.to_owned(),

@@ -177,7 +177,7 @@ fn parse_private(value: &TypedValue) -> Result<KeyPair, String> {
 
 /// Errors name the place in the file, never its content.
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, CometError> {
-    let text = Zeroizing::new(fs::read_to_string(path).map_err(CometError::io(path))?);
+    let text = Zeroizing::new(fs::read_to_string(path).map_err(CometError::secret(path))?);
     serde_json::from_str(&text).map_err(|error| CometError::KeyFile {
         path: path.to_owned(),
         reason: if error.is_data() && error.to_string().starts_with("missing field") {

@@ -91,6 +91,17 @@ impl CometError {
         }
     }
 
+    /// For keys and the signing state: one that is missing must never be answered by making another.
+    pub(crate) fn secret(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+        |source| match source.kind() {
+            std::io::ErrorKind::NotFound => Self::KeyFile {
+                path: path.to_owned(),
+                reason: "there is no such file".to_owned(),
+            },
+            _ => Self::io(path)(source),
+        }
+    }
+
     pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
         |source| Self::Io {
             path: path.to_owned(),

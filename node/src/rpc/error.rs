@@ -105,6 +105,7 @@ impl RpcError {
                 | StoreError::Initialised { .. }
                 | StoreError::Sync(_)
                 | StoreError::State(_)
+                | StoreError::File { .. }
                 | StoreError::Io(_) => INTERNAL,
             },
         }

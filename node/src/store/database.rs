@@ -27,7 +27,7 @@ const OPEN_FILES_MAX: i32 = 512;
 const BLOOM_BITS_PER_KEY: f64 = 10.0;
 
 pub(super) fn open(folder: &Path, options: &StoreOptions) -> Result<Database, StoreError> {
-    std::fs::create_dir_all(folder)?;
+    make_folder(folder)?;
     let mut settings = Options::default();
     settings.create_if_missing(true);
     settings.create_missing_column_families(true);
@@ -38,7 +38,7 @@ pub(super) fn open(folder: &Path, options: &StoreOptions) -> Result<Database, St
     settings.set_wal_bytes_per_sync(0);
     settings.set_max_total_wal_size(WAL_SIZE_BYTES_MAX);
     if let Some(wal_folder) = &options.wal_folder {
-        std::fs::create_dir_all(wal_folder)?;
+        make_folder(wal_folder)?;
         settings.set_wal_dir(wal_folder);
     }
     settings.set_paranoid_checks(true);
@@ -68,8 +68,32 @@ pub(super) fn open(folder: &Path, options: &StoreOptions) -> Result<Database, St
         let family = Family::ALL.into_iter().find(|family| family.name() == name);
         ColumnFamilyDescriptor::new(name, family_options(&cache, family))
     });
-    Database::open_cf_descriptors(&settings, folder, families)
-        .map_err(|error| open_error(folder, error))
+    let database = Database::open_cf_descriptors(&settings, folder, families)
+        .map_err(|error| open_error(folder, error))?;
+    check_table_files(folder, &database)?;
+    Ok(database)
+}
+
+fn make_folder(folder: &Path) -> Result<(), StoreError> {
+    std::fs::create_dir_all(folder).map_err(|error| StoreError::File {
+        path: folder.to_owned(),
+        reason: error.to_string(),
+    })
+}
+
+/// RocksDB opens only the first few table files at the start: one that is lost or cut short would come out at the first
+/// read of its records, long after.
+fn check_table_files(folder: &Path, database: &Database) -> Result<(), StoreError> {
+    for file in database.live_files()? {
+        let path = folder.join(file.name.trim_start_matches('/'));
+        let reason = match std::fs::metadata(&path) {
+            Ok(metadata) if metadata.len() == file.size as u64 => continue,
+            Ok(metadata) => format!("{} bytes long, {} were written", metadata.len(), file.size),
+            Err(error) => error.to_string(),
+        };
+        return Err(StoreError::File { path, reason });
+    }
+    Ok(())
 }
 
 fn family_options(cache: &Cache, family: Option<Family>) -> Options {

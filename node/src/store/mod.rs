@@ -232,9 +232,47 @@ pub enum StoreError {
     /// Reading state failed inside the core.
     #[error(transparent)]
     State(#[from] StateError),
+    /// A folder that cannot be made, or a file of the database that is not as it was written.
+    #[error("{}: {reason}", path.display())]
+    File {
+        /// Where.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// A folder or file.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+impl StoreError {
+    /// What the operator can do, where there is something.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Locked { .. } => Some("stop the other process first"),
+            Self::File { .. } => Some(
+                "check that the folder can be written; if a file of the database is damaged, restore the store from a backup, or \
+                 move its folder away: the blocks that CometBFT keeps are then executed anew",
+            ),
+            Self::Database(_)
+            | Self::Corrupt { .. }
+            | Self::Missing { .. }
+            | Self::StateRoot { .. }
+            | Self::State(_) => Some(
+                "check the disk (space, health); if the store is damaged, restore it from a backup, or move its folder away: the \
+                 blocks that CometBFT keeps are then executed anew",
+            ),
+            Self::FormatVersion { .. } => Some(
+                "run the version that wrote it, or move the folder away to build the store anew",
+            ),
+            Self::NotNext { .. }
+            | Self::Initialised { .. }
+            | Self::Sync(_)
+            | Self::HistoryPruned { .. }
+            | Self::AboveHead { .. }
+            | Self::Io(_) => None,
+        }
+    }
 }
 
 impl From<StoreError> for StateError {

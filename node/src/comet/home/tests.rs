@@ -55,6 +55,14 @@ fn keys_and_signing_state_are_never_overwritten() {
 }
 
 #[test]
+fn a_missing_signing_state_is_not_to_be_made_anew() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let error = check_validator_state(&folder.path().join("state.json")).expect_err("missing");
+    assert!(matches!(error, CometError::KeyFile { .. }), "{error}");
+    assert!(error.hint().contains("backup"), "{}", error.hint());
+}
+
+#[test]
 fn damaged_signing_state_stops_the_start() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("state.json");
