@@ -247,7 +247,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// What the operator can do, where there is something.
-    pub fn hint(&self) -> Option<&'static str> {
+    pub const fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Locked { .. } => Some("stop the other process first"),
             Self::File { .. } => Some(
