@@ -143,6 +143,7 @@ fn spawn_child(folder: &Path, mode: &str) -> Child {
 fn kill_after(mut child: Child, blocks: usize) -> u64 {
     let mut committed = 0;
     let mut seen = 0;
+    let mut refused = None;
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     for line in lines.map_while(Result::ok) {
         if let Some(height) = line.strip_prefix("committed ") {
@@ -152,10 +153,15 @@ fn kill_after(mut child: Child, blocks: usize) -> u64 {
                 // SIGKILL, in the middle of whatever it does.
                 child.kill().unwrap();
             }
+        } else if line.contains("refused: ") {
+            refused = Some(line);
         }
     }
     child.wait().unwrap();
-    assert!(seen >= blocks, "the child committed {seen} blocks");
+    assert!(
+        seen >= blocks,
+        "the child committed {seen} blocks, {refused:?}"
+    );
     committed
 }
 
